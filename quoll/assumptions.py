@@ -922,6 +922,19 @@ S7 = AssumptionKind(
     "reads of a word, a device or another master that changes it, or a translation that does",
     checked_by=f"{LEAVES}, because the second word was another one",
 )
+S8 = AssumptionKind(
+    "S8",
+    "S8: a store of unknown address does not hit {object}, an object of its own: no word of the "
+    "image holds its address, and code uses it only to load from the object and to store to it",
+    proved_by="nothing in the binary: it is so for C, where no pointer leads to an object whose "
+    "address is not taken, and no pointer into one object leads to another",
+    refuted_by="an execution in which such a store hits the object: its address was computed from "
+    "other numbers, or a pointer left its object",
+    checked_by="wcet check-facts, wcet replay: a store to the object by an instruction that does "
+    "not store to it by its own address, in any execution of a recording; a recording has no code "
+    "before the first exception, no program outside of the kernel, and no executions that "
+    "variants=N leaves out, and a text file of addresses has no stores",
+)
 MAPPED_AS_BEFORE = AssumptionKind(
     "mapped as before",
     "translations: {insn} at {place} leaves all addresses that the path uses their memory; no "

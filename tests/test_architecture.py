@@ -20,8 +20,9 @@ PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 ORDER = (
     "quoll", "quoll.results", "quoll.processes", "quoll.intervals", "quoll.graph", "quoll.image",
     "quoll.arm", "quoll.semantics", "quoll.source", "quoll.exchange", "quoll.facts", "quoll.cfg",
-    "quoll.abstract_domain", "quoll.indirect", "quoll.extraction", "quoll.inlining",
-    "quoll.value_analysis", "quoll.preemption", "quoll.recordings", "quoll.listing",
+    "quoll.own_objects", "quoll.abstract_domain", "quoll.indirect", "quoll.extraction",
+    "quoll.inlining", "quoll.value_analysis", "quoll.preemption", "quoll.recordings",
+    "quoll.listing",
     "cache", "cache.executed",
     "pipeline",
     "loopbounds.terms", "loopbounds.budgets", "loopbounds.transition", "loopbounds.nusmv",

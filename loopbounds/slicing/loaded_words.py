@@ -6,7 +6,7 @@ alias a cell makes it unknown (rule 20), except that, by assumption S1 (rule 1),
 address spares live stack frames; S1 does not apply to an address that may be computed from a stack
 address. A word may have several virtual addresses (rule 34): constant addresses are replaced by its
 home address, and different addresses are different words by the memory map, by their offsets in
-pages, or by assumption S3.
+pages, or by assumption S3. A store of unknown address spares objects of their own by assumption S8.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
-from quoll.abstract_domain.abstract_memory import S1, S3, S4
-from quoll.assumptions import F1, Assumption
+from quoll.abstract_domain.abstract_memory import NEAR, S1, S3, S4
+from quoll.assumptions import F1, S8, Assumption
 from quoll.facts.contract import ReadArguments
 from quoll.image.memory_map import Span, same_in_page
 from quoll.intervals.strided_interval import ValueSet
@@ -388,6 +388,8 @@ class LoadedWords:
         if by is None and self._of_unknown_stack(node, store, target, address):
             by = S4
         if by is None:
+            by = self._of_its_own(node, store, target, cell)
+        if by is None:
             return -1
         self._scope.used.add(by)
         return None
@@ -506,6 +508,19 @@ class LoadedWords:
         if self._scope.tainted(target):
             return F1.of() if cell.saved and self._was_read(target) else None
         return S1 if target.constant is None else S4
+
+    def _of_its_own(
+        self, node: int, store: StoreEffect, target: Term, cell: MemoryCell
+    ) -> Assumption | None:
+        """S8, if the cell is in an object of its own, and the address of the store is unknown."""
+        address, image = cell.address, self._code.image
+        if not image.owns or address.constant is None or target.constant is not None:
+            return None
+        name = image.own_object(address.value, cell.size)
+        places = self._code.values.access(node, store.insn) if name else None
+        if places is None or places.high - places.low <= NEAR or self._scope.tainted(target):
+            return None
+        return S8.of(object=name)
 
     def _of_unknown_stack(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
         """Whether S4 says that a store into a live frame spares a known address."""

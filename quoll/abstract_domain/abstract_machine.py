@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quoll.abstract_domain import condition as cond
-from quoll.abstract_domain.abstract_memory import AbstractMemory, MemoryUsage
+from quoll.abstract_domain.abstract_memory import AbstractMemory, MemoryUsage, OwnObject
 from quoll.abstract_domain.abstract_state import SLOTS, AbstractState, SymbolNames, live_facts
 from quoll.abstract_domain.condition import Condition, TermComparison
 from quoll.abstract_domain.terms import (
@@ -56,6 +56,7 @@ class AnalysisEnvironment:
     unknown: set[int] = field(default_factory=set)  # unknown accesses that a fact restricts
     spilled: Callable[[object], bool] | None = None  # whether array stores spare a cell
     changed: frozenset[Span] = frozenset()  # bytes of read-only sections that are written
+    own_object: OwnObject | None = None  # S8: None without objects of their own
     apart: Callable[[int], bool] | None = None  # addresses at which no stack of unknown place lies
     lost: set[int] = field(
         default_factory=set
@@ -150,6 +151,7 @@ class AbstractMachine:
             environment.map,
             environment.spilled,
             environment.apart,
+            environment.own_object,
         )
 
     def snapshot(self, facts: Facts | None = None) -> AbstractState:

@@ -1,9 +1,9 @@
 """Abstract memory: cells of stacks and of ordinary memory at constant addresses.
 
 This module alone decides which cells a store through an unknown pointer may hit. Under S1 (rule 1)
-it spares live stack frames: the cells at or above sp, at known distances from it. An address
-computed from sp with an unknown index is not an unknown pointer: its store may hit every cell of
-that stack that it can reach.
+it spares live stack frames: the cells at or above sp, at known distances from it; under S8,
+objects of their own. An address computed from sp with an unknown index is not an unknown pointer:
+its store may hit every cell of that stack that it can reach.
 
 A word may have several virtual addresses: a store forgets the cells at all aliases in the memory
 map (rule 34). Where the map does not decide, assumption S3 says that two cells are different words,
@@ -43,7 +43,18 @@ from quoll.assumptions import Assumption
 from quoll.image.memory_map import MemoryMap, Span, same_in_page
 from quoll.intervals.strided_interval import ANY, ValueSet
 
-__all__ = ["S1", "S2", "S3", "S4", "S6", "AbstractMemory", "MemoryUsage", "live_frames"]
+__all__ = [
+    "NEAR",
+    "S1",
+    "S2",
+    "S3",
+    "S4",
+    "S6",
+    "AbstractMemory",
+    "MemoryUsage",
+    "OwnObject",
+    "live_frames",
+]
 
 WORD = 4  # bytes
 PLACES = 16  # places of a frame that are analysed one by one
@@ -56,11 +67,15 @@ S2 = assumptions.S2.of()
 S3 = assumptions.S3.of()
 S4 = assumptions.S4.of()
 S6 = assumptions.S6.of()
+OwnObject = Callable[[int, int], str]  # the name of the object of its own with these bytes, or ""
 
 
 @dataclass(slots=True)
 class MemoryUsage:
     """The memory that one analysis has used.
+
+    ``spared``: cells of objects of their own that were preserved by S8; ``read``: cells that were
+    loaded.
 
     ``scatters``: a stack address, or a part of one, was stored where not every word has a cell
     then. With ``scattered``, any word of a stack without a cell may be a stack address.
@@ -69,8 +84,22 @@ class MemoryUsage:
     assumptions: set[Assumption] = field(default_factory=set)
     stored: set[Span] = field(default_factory=set)  # known places of stores
     untold: set[int] = field(default_factory=set)  # cells at addresses without a known translation
+    spared: dict[int, str] = field(default_factory=dict)  # by address, the name of its object
+    read: set[int] = field(default_factory=set)
     scatters: bool = False
     scattered: bool = False
+
+    def note_read(self, addr: int) -> None:
+        """Record that the content of a cell was used."""
+        self.read.add(addr)
+        if addr in self.spared:
+            self.assumptions.add(assumptions.S8.of(object=self.spared[addr]))
+
+    def note_spared(self, addr: int, name: str) -> None:
+        """Record that a cell of the object ``name`` was preserved by S8."""
+        self.spared[addr] = name
+        if addr in self.read:
+            self.assumptions.add(assumptions.S8.of(object=name))
 
 
 class AbstractMemory:
@@ -83,6 +112,7 @@ class AbstractMemory:
         "map",
         "ordinary",
         "own",
+        "own_object",
         "spilled",
         "stacks",
         "use",
@@ -98,6 +128,7 @@ class AbstractMemory:
         memory_map: MemoryMap,
         spilled: Callable[[object], bool] | None = None,
         apart: Callable[[int], bool] | None = None,
+        own_object: OwnObject | None = None,
     ) -> None:
         self.frames = frames
         self.globals = globals_
@@ -108,6 +139,7 @@ class AbstractMemory:
         self.map = memory_map
         self.spilled = spilled
         self.apart = apart
+        self.own_object = own_object
 
     def load(self, address: Term, facts: Facts) -> object | None:
         """The cell at ``address``: a term, or (size, term); None if nothing is recorded."""
@@ -123,6 +155,8 @@ class AbstractMemory:
                     return cell
             cell = self.globals.get(name)
             if cell is not None:
+                if self.own_object:
+                    self.use.note_read(name)
                 return cell
         return None
 
@@ -346,7 +380,7 @@ class AbstractMemory:
 
     def _store_unknown(self, sp: Term, facts: Facts) -> None:
         if self.globals:
-            self.globals = self.own["globals"] = {}
+            self.globals = self.own["globals"] = self._own_cells(self.globals)
         self.use.assumptions.add(S2)
         if self.frames:
             self._retain_live(sp, facts)
@@ -374,12 +408,27 @@ class AbstractMemory:
         self.use.scatters |= not _has_few_words(fact)
         return list(dict.fromkeys([*lost, *_words(fact)]))
 
+    def _own_cells(self, cells: Mapping[int, object]) -> dict[int, object]:
+        """The cells that a store of unknown address spares by S8: of objects of their own."""
+        found: dict[int, object] = {}
+        if self.own_object is not None:
+            for key, cell in cells.items():
+                if name := self.own_object(key, _width(cell)):
+                    found[key] = cell
+                    self.use.note_spared(key, name)
+        return found
+
     def _store_in_range(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> None:
         if fact == ANY:
             self._store_unknown(sp, facts)
             return
         span = fact.low, fact.high + size - 1
+        before = self.globals
         self._forget_globals_in(span)
+        if self.own_object is not None and fact.high - fact.low > NEAR:
+            lost = {key: cell for key, cell in before.items() if key not in self.globals}
+            if spared := self._own_cells(lost):
+                self.globals = self.own["globals"] = {**self.globals, **spared}
         self._assume_apart(span)
         self.use.assumptions.add(S2)
         if self.frames:
@@ -496,10 +545,17 @@ class AbstractMemory:
             cell = cells.get(key)
             if cell is None:
                 continue
-            width = 4 if type(cell) is int else cell[0]  # type: ignore[index]
-            if at + width > offset:
+            if at + _width(cell) > offset:
                 cells = self._writable(name)
                 del cells[key]
+
+
+def _width(cell: object) -> int:
+    """The bytes of a cell: it is the term of a word, or its size and a term."""
+    if isinstance(cell, tuple):
+        size: int = cell[0]
+        return size
+    return WORD
 
 
 def _has_few_words(fact: AnchoredTerm) -> bool:

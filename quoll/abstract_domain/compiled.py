@@ -163,7 +163,7 @@ class _Compiler:
     def _body(self, insn: Insn, live: LiveOps, start: int) -> None:
         """Emit an instruction without its condition, from the op ``start`` on."""
         template = None
-        if not self.given and self.elsewhere is None:
+        if insn.addr not in self.given and self.elsewhere is None:
             template = _template(insn, live, start)
         if template is None:
             self._ops(insn, live.ops, start)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -79,6 +79,8 @@ class Image:
         self._as_loaded: tuple[Span, ...] = ()
         self._retranslated = False
         self._disturbed: frozenset[Span] = frozenset()
+        self._own: tuple[tuple[Span, str], ...] = ()
+        self._own_stores: tuple[tuple[int, int], ...] = ()
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -201,6 +203,38 @@ class Image:
     def is_disturbed(self, span: Span) -> bool:
         """Whether other code may store to a byte of ``span`` at any time."""
         return any(low <= span[1] and span[0] <= high for low, high in self._disturbed)
+
+    def owning(self, objects: Mapping[Span, str], stores: Mapping[int, int]) -> Image:
+        """This image, assuming that stores of unknown address do not hit ``objects`` (S8).
+
+        ``stores``: the address of each instruction that stores to one of them.
+        """
+        changed = copy.copy(self)
+        changed._own = tuple(sorted(objects.items()))
+        changed._own_stores = tuple(sorted(stores.items()))
+        return changed
+
+    @property
+    def own_stores(self) -> tuple[tuple[int, int], ...]:
+        """The instructions that store to the objects of ``owning``, each with its address."""
+        return self._own_stores
+
+    @property
+    def own_objects(self) -> tuple[tuple[Span, str], ...]:
+        """The objects of ``owning``, by their first and last bytes, with their names."""
+        return self._own
+
+    @property
+    def owns(self) -> bool:
+        """Whether stores of unknown address are assumed to spare any object."""
+        return bool(self._own)
+
+    def own_object(self, addr: int, count: int) -> str:
+        """The name of the object of ``owning`` that holds all these bytes; "" if there is none."""
+        for (low, high), name in self._own:
+            if low <= addr and addr + count - 1 <= high:
+                return name
+        return ""
 
     def is_constant_range(self, addr: int, count: int) -> bool:
         """Whether only stores of the path change these bytes, which name the same memory."""

@@ -22,7 +22,15 @@ from quoll.inlining.supergraph import Supergraph
 CALLS = (ControlFlow.CALL, ControlFlow.INDIRECT_CALL)
 WIDEST = 2  # instructions that a core issues in a cycle at most: no bundled core issues more
 
-__all__ = ["WIDEST", "MissingEdge", "NodeVisit", "RefutedFact", "follow", "follow_prefix"]
+__all__ = [
+    "WIDEST",
+    "MissingEdge",
+    "NodeVisit",
+    "RefutedFact",
+    "follow",
+    "follow_prefix",
+    "refuted",
+]
 
 
 class MissingEdge(WcetError):

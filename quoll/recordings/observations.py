@@ -16,7 +16,7 @@ from quoll.facts.regions import MemoryRegions, PointerBounds
 from quoll.image.image import Image
 from quoll.recordings.trace import Execution
 
-__all__ = ["Observation", "observations"]
+__all__ = ["Observation", "insn_at", "observations"]
 
 READ_ONLY = "read-only"
 SIZE = 0xFF  # mask of the size in an access word; the next bit marks stores
@@ -61,7 +61,7 @@ def observations(
         inside = (elsewhere[0] <= low) & (last <= elsewhere[1])
         yield from _first(regions.unknown, position, low, about, inside)
     for place in regions.pointers.keys() & set(pcs.tolist()):
-        insn = _insn(image, place)
+        insn = insn_at(image, place)
         for pointer in regions.pointers[place]:
             lowest: dict[int, int] = {}
             for row in np.flatnonzero(pcs == place):
@@ -104,7 +104,8 @@ def _pointed(
         yield found
 
 
-def _insn(image: Image, address: int) -> Insn:
+def insn_at(image: Image, address: int) -> Insn:
+    """The instruction at a recorded address."""
     code, symbol = image.read(address, 4) or image.read(address, 2), image.symbol_at(address)
     assert code is not None
     return decode(code, address, symbol is not None and symbol[0].thumb)

@@ -60,6 +60,9 @@ def environment_in(
 ) -> AnalysisEnvironment:
     """The environment under facts: cached regions are ordinary memory, read-only ones constant.
 
+    Objects of their own are ordinary memory, too, where the platform says that they are in RAM:
+    no segment need hold them.
+
     ``retranslated``: the program changes translations, so only memory that the map fixes is.
     """
     fixed = regions.of_kind("read-only")
@@ -78,7 +81,19 @@ def environment_in(
             )
         )
     environment.retranslated = retranslated
+    if image.owns:
+        environment.own_object = image.own_object
+        environment.ordinary = partial(_ordinary_or_own, image, environment.ordinary)
     return environment
+
+
+def _ordinary_or_own(image: Image, ordinary: Callable[[int], bool], addr: int) -> bool:
+    """``ordinary``, or a byte of an object of its own that only stores of the path change."""
+    return ordinary(addr) or (
+        image.own_object(addr, 1) != ""
+        and image.memory.is_memory((addr, addr))
+        and image.is_constant_range(addr, 1)
+    )
 
 
 def start_of(

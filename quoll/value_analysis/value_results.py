@@ -210,8 +210,13 @@ def _run(
     environment.use.scattered = scattered
     flow = flow_of(graph)
     order = WeakOrder.of(flow)
+    given: dict[int, list[tuple[int | None, ValueSet]]] = {
+        insn: [(None, ValueSet.of(place))] for insn, place in image.own_stores
+    }
+    for at, known in regions.pointers.items():
+        given.setdefault(at, []).extend((p.register, p.known) for p in known)
     code = BlockCode(
-        {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()},
+        {at: tuple(known) for at, known in given.items()},
         regions.elsewhere,
         regions.unmasked.keys(),
     )

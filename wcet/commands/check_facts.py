@@ -13,6 +13,7 @@ from quoll.errors import InputError
 from quoll.facts.count_facts import LoopParameter
 from quoll.facts.memory_facts import UnknownPointsIntoFact
 from quoll.recordings.address_trace import read_recording
+from quoll.recordings.own_objects import refuse_hits
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.entry_stages import AnalysisTarget, whole_graph
 from wcet.analysis.fact_evidence import (
@@ -25,6 +26,7 @@ from wcet.analysis.fact_evidence import (
 )
 from wcet.analysis.preparation import valued
 from wcet.analysis.prepared import Prepared
+from wcet.analysis.proved_invariants import with_proofs
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
@@ -44,9 +46,10 @@ TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each complete e
 followed through the graph of its entry. Constraints are checked in every invocation, loops are
 counted from entry to entry. An execution refutes a fact if it takes an excluded branch, block or
 target, accesses memory outside the region of a pointer or of accesses of unknown address, or stores
-into a read-only region. A violation is printed with its position, and the exit status is 1. TRACE
-may also be a text file of executed addresses ('wcet help hardware-traces'): it tests control,
-loops and counts, and says nothing about memory.
+into a read-only region. A violation is printed with its position, and the exit status is 1. A store
+of unknown address that hits an object under assumption S8 is an error. TRACE may also be a text
+file of executed addresses ('wcet help hardware-traces'): it tests control, loops and counts, and
+says nothing about memory.
 
 A fact is then labelled: proved (a loop's number, by the analysis), survived N executions (that
 reached its places), or assumed. 'wcet analyse' prints the labels too.
@@ -104,6 +107,9 @@ def run(options: argparse.Namespace) -> int:
         address & ~1: cached_or_prepared(analysis, name, address)
         for name, address in entries.items()
     }
+    assumed = with_proofs(analysis, (a for found in prepared.values() for a in found.assumptions))
+    for path, trace in traces:
+        refuse_hits(analysis.image, assumed, trace, path.name)
     graphs = {address & ~1: whole_graph(analysis, address) for address in entries.values()}
     unknown = unknown_accesses(analysis, entries)
     walks = {address: walks_of(found) for address, found in prepared.items()}

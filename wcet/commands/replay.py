@@ -15,6 +15,7 @@ from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError
 from quoll.facts.guidance import PathStartFact
 from quoll.recordings.address_trace import read_recording
+from quoll.recordings.own_objects import refuse_hits
 from quoll.recordings.trace import Execution
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -184,6 +185,7 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
+    refuse_hits(result.image, result.assumptions, trace, options.trace.name)
     recorded = by_path(trace.from_entries({entry.address for entry in result.entries.values()}))
     for label in result.facts:
         if isinstance(label.fact, PathStartFact):
