@@ -14,7 +14,6 @@ from quoll.facts.line_anchors import LineAnchors
 from quoll.facts.located import LocatedFacts, locate
 from quoll.facts.read import Facts, load, uncontradicted
 from quoll.image.image import Image
-from quoll.own_objects.own_objects import with_own_objects
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import exit_facts, find_entries, path_exits
 from wcet.analysis.prepared import PreparedStore
@@ -65,6 +64,8 @@ class AnalysisRun:
             platform = platform.with_regions(facts.regions)
             image = image.mapped(platform.hierarchy.memory, platform.processor.version)
             if facts.of(InvariantFact):  # stores of unknown address would make their words unknown
+                from quoll.own_objects.own_objects import with_own_objects  # it loads a decoder
+
                 image = with_own_objects(image)
             entries = find_entries(image, platform, options.entries)
             if options.loaded_memory.from_reset:

@@ -249,6 +249,7 @@ UNDECIDABLE = {
     "S3": "two translations that the platform does not fix are not in the binary",
     "S4": "the place of the stack is not known; with a fact about sp it is, and no S4 is used",
     "S5": "the place of the stack is not known",
+    "S8": "code that uses the address otherwise takes the object away; the rest is on recordings",
     "privileged": "the word is not known; a known one of User mode is refused (test_status_words)",
     "little-endian": "the word is not known; a known one with bit E is refused (test_status_words)",
     "core-has": "the revision of the chip is not in the binary",
