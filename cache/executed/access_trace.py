@@ -12,12 +12,12 @@ often as in the execution in which it missed most.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from cache.data_accesses import DataAccess, DataAccessModel
+from cache.executed.data_misses import DataMisses, Place
 from cache.geometry import CacheGeometry, CacheHierarchy
 from cache.lines import ANY_SET
 from cache.maintenance import cache_operation
@@ -30,14 +30,11 @@ from quoll.intervals.strided_interval import ValueSet
 
 __all__ = [
     "AccessTrace",
-    "DataMisses",
     "KnownAddresses",
     "TracedCode",
     "TransferRow",
     "concerns_data",
 ]
-
-Place = tuple[int, int]  # node, position of the instruction in its block
 
 
 class KnownAddresses(Protocol):
@@ -45,20 +42,6 @@ class KnownAddresses(Protocol):
 
     def access(self, node: int, insn: int, /) -> ValueSet | None:
         """The addresses of the first byte that an instruction may access; None: any address."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataMisses:
-    """The most that any whole path of an entry misses, by node and position in its block.
-
-    ``lines``: that its loads fill; ``words``: that its stores write past L1. Both are numbers for
-    accesses to cached memory by way of L1; ``elsewhere``: instructions with other accesses. An
-    instruction that is in none of them never misses.
-    """
-
-    lines: Mapping[Place, int]
-    words: Mapping[Place, int]
-    elsewhere: frozenset[Place] = frozenset()
 
 
 class TransferRow(NamedTuple):

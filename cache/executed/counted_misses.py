@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from cache.executed.access_trace import DataMisses
+from cache.executed.data_misses import DataMisses
 from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
 from quoll.inlining.supergraph import Supergraph
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cache.executed.access_trace import DataMisses
+from cache.executed.data_misses import DataMisses
 from quoll.assumptions import Assumption
 
 __all__ = ["ExecutionCounts", "ExecutionPrefix"]
