@@ -40,6 +40,7 @@ word_t bound_bind(struct tcb *thread, const struct invocation *call)
 
     thread->bound = notification;
     notification->bound = thread;
+    donation_offer(notification);
     return ERROR_NONE;
 }
 

@@ -11,10 +11,10 @@
  * A context may be bound to a notification instead: then it is on nobody, until a thread without a
  * context gets a signal.  It is donated to that thread.  If another has it meanwhile, the thread that is
  * bound to the notification gets it next.  If that thread waits for a context in the middle of its work, a
- * signal donates it, too, and waits itself.
+ * signal donates it, too, and waits itself, whether it comes before or after.
  *
- * A thread is runnable (THREAD_RUNNING) only on a context; but for the current one, of which the
- * scheduler decides in the end.  A thread that would run and has none waits for one
+ * A thread is runnable (THREAD_RUNNING) only on a context; but for the current one, of which the end of
+ * its call decides (timing_settle).  A thread that would run and has none waits for one
  * (THREAD_WITHOUT_CONTEXT), and goes on when it is given one.  A signal does not reach a bound thread
  * that would never have one: it stays pending until it is given a context.  A thread that waits to
  * send and loses its context does not send any more: nothing could be donated to whoever receives.  It makes
@@ -24,57 +24,62 @@
  * thread; notification->context == c  <=>  c->notification == notification, and then c has no home;
  * a donee neither waits to receive nor is inactive; a thread that has no context has no idle one
  * at home; who is runnable or waits to send has a context, and who waits for one has none; while a
- * signal is pending and the bound thread waits to receive, no context is bound to either.
+ * signal is pending and the bound thread waits to receive, no context is bound to either; while it is
+ * pending and the bound thread waits for a context, the notification has none that is on nobody.
  */
 #include <timing.h>
 #include <bound.h>
 
-/* A context that is on nobody, on a thread that has none. */
-static void put_on(struct context *context, struct tcb *thread)
+static inline void set(struct context *context, struct tcb *thread, bool runs)
 {
     context->thread = thread;
     context->excused = 0;
     context->told = 0;
-    if (context != running)
+    if (!runs)
         context->begins = BEGINS_WOKEN;
     thread->context = context;
 }
 
-/* The same of a thread that may wait for a context: then it is runnable, and takes its turn. */
-static void give(struct context *context, struct tcb *thread)
+/* A context, taken from who had it, on a thread that has none. */
+static void put_on(struct context *context, struct tcb *thread)
 {
-    put_on(context, thread);
-    if (thread->state == THREAD_WITHOUT_CONTEXT && timing_make_runnable(thread))
-        sched_queue(thread);
+    set(context, thread, context == running);
 }
 
-/* The context at home in a thread that has none, if it is on nobody; else null. */
-static struct context *own_context(const struct tcb *thread)
+/* The same of one that may be on nobody; false if it is on somebody. */
+static bool put_on_free(struct context *context, struct tcb *thread)
+{
+    bool runs = context == running;
+
+    READ_LINE(&context->thread);
+    if (!context_is_free(context))
+        return false;
+    set(context, thread, runs);
+    return true;
+}
+
+/* A thread that may have waited for a context is on one: then it is runnable, and takes its turn. */
+static void go_on(struct tcb *thread)
+{
+    if (thread->state != THREAD_WITHOUT_CONTEXT)
+        return;
+    thread->state = THREAD_RUNNING;
+    sched_queue(thread);
+}
+
+/* A thread, current or blocked, gets its own context, if it has no other, and that is on nobody. */
+static bool take_own(struct tcb *thread)
 {
     struct context *own = thread->home;
 
-    if (own == NULL || thread->context != NULL)
-        return NULL;
-    own = context_at(own);
-    return context_is_free(own) ? own : NULL;
-}
-
-/* A thread gets its own context, if it has no other: the current one, or one that is blocked. */
-static void take_own(struct tcb *thread)
-{
-    struct context *own = own_context(thread);
-
-    if (own != NULL)
-        put_on(own, thread);
+    return own != NULL && thread->context == NULL && put_on_free(context_at(own), thread);
 }
 
 /* The same of any thread. */
 void donation_take_own(struct tcb *thread)
 {
-    struct context *own = own_context(thread);
-
-    if (own != NULL)
-        give(own, thread);
+    if (take_own(thread))
+        go_on(thread);
 }
 
 /* A signal donates the notification's context to who gets it, if it has none, and that is on nobody. */
@@ -82,11 +87,8 @@ void donation_for_signal(const struct notification *notification, struct tcb *th
 {
     struct context *context = notification->context;
 
-    if (thread->context != NULL || context == NULL)
-        return;
-    context = context_at(context);
-    if (context_is_free(context))
-        put_on(context, thread);
+    if (thread->context == NULL && context != NULL)
+        (void)put_on_free(context_at(context), thread);
 }
 
 /* The bound thread gets the context of its notification, if it waits for one, and that is on nobody. */
@@ -97,10 +99,19 @@ void donation_offer(const struct notification *notification)
 
     if (context == NULL || thread == NULL)
         return;
-    context = context_at(context);
     thread = tcb_at(thread);
-    if (thread->state == THREAD_WITHOUT_CONTEXT && context_is_free(context))
-        give(context, thread);
+    if (thread->state == THREAD_WITHOUT_CONTEXT && put_on_free(context_at(context), thread))
+        go_on(thread);
+}
+
+/* The thread would run, and has no context: it waits for one, unless a pending signal donates it one. */
+bool donation_wait(struct tcb *thread)
+{
+    struct context *context = bound_has_signal(thread) ? notification_at(thread->bound)->context : NULL;
+    bool goes_on = context != NULL && put_on_free(context_at(context), thread);
+
+    thread->state = goes_on ? THREAD_RUNNING : THREAD_WITHOUT_CONTEXT;
+    return goes_on;
 }
 
 /* A context that is on nobody any more. */
@@ -111,8 +122,10 @@ static void go_home(struct context *context)
     context->thread = NULL;
     if (home != NULL) {
         home = tcb_at(home);
-        if (home->context == NULL)
-            give(context, home);
+        if (home->context != NULL)
+            return;
+        put_on(context, home);
+        go_on(home);
     } else if (context->notification != NULL) {
         donation_offer(notification_at(context->notification));
     } else {
@@ -130,7 +143,7 @@ void donation_make(struct tcb *from, struct tcb *to, bool call)
     from->context = NULL;
     from->donated = call;
     put_on(context_at(context), to);
-    take_own(from);
+    (void)take_own(from);
 }
 
 /* The answer: it goes back to its donor. */
@@ -145,7 +158,7 @@ void donation_return(struct tcb *server, struct tcb *caller)
         return;
     server->context = NULL;
     put_on(context_at(context), caller);
-    take_own(server);
+    (void)take_own(server);
 }
 
 /* The thread gives up its donated context, if it has one. */
@@ -157,7 +170,7 @@ void donation_end(struct tcb *thread)
         return;
     thread->context = NULL;
     go_home(context_at(context));
-    take_own(thread);
+    (void)take_own(thread);
 }
 
 /* The thread is inactive from now on. */
@@ -169,23 +182,25 @@ void donation_stop(struct tcb *thread)
 
 /*
  * Take its context away; it is in no ready queue.  It keeps no object closed that it recycles, and
- * no longer waits to send: it makes its call, or faults, again.
+ * no longer waits to send: it makes its call, or faults, again when it is on a context.
  */
 void donation_lose(struct tcb *thread)
 {
     thread->context = NULL;
+    (void)take_own(thread);
     if (thread == current_thread)
         return;
     thread_end_call(thread);
-    if (thread->state == THREAD_RUNNING)
-        thread->state = THREAD_WITHOUT_CONTEXT;
-    if (thread->state != THREAD_BLOCKED_SEND)
+    if (thread->state == THREAD_BLOCKED_SEND) {
+        endpoint_cancel(thread);
+        if (thread->fault == 0)
+            thread_call_again(thread);
+        thread->fault = 0;
+    } else if (thread->state != THREAD_RUNNING) {
         return;
-    endpoint_cancel(thread);
-    if (thread->fault == 0)
-        thread_call_again(thread);
-    thread->fault = 0;
-    thread->state = THREAD_WITHOUT_CONTEXT;
+    }
+    if (timing_make_runnable(thread))
+        sched_queue(thread);
 }
 
 /* Nothing is bound to the thread any more. */

@@ -102,6 +102,7 @@ void handle_syscall(word_t address, word_t message, word_t number)
     lookup_begin();
     entry_dispatch(address, message, number);
     thread_end_call(current_thread);
+    timing_settle();
     entry_finish();
 }
 

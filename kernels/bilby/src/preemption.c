@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of a call that a preemption point ends (preemption.h). */
-#include <kernel.h>
+#include <timing.h>
 
 /*
  * The call of the current thread ends here, from wherever it is.  The pc goes back onto
@@ -9,5 +9,6 @@
 void preempt(void)
 {
     thread_call_again(current_thread);
+    timing_settle();
     leave_to_interrupt();
 }

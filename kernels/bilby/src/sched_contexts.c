@@ -158,8 +158,6 @@ static struct tcb *choose(void)
     struct tcb *other = woken;
     struct tcb *first;
 
-    if (current_thread->state == THREAD_RUNNING && current_thread->context == NULL)
-        current_thread->state = THREAD_WITHOUT_CONTEXT;
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued && current_thread != other
         && !timing_waits(current_thread))
         best = current_thread;

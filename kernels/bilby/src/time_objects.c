@@ -243,11 +243,8 @@ static void delete_context(struct context *context)
         notification_at(context->notification)->context = NULL;
     context->home = NULL;
     context->notification = NULL;
-    if (thread != NULL) {
-        thread = tcb_at(thread);
-        donation_lose(thread);
-        donation_take_own(thread);
-    }
+    if (thread != NULL)
+        donation_lose(tcb_at(thread));
     if (context == running) {
         context_charge(clock_now());
         running = NULL;

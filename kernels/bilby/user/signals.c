@@ -231,6 +231,81 @@ static bool who_is_answered_by_another_goes_on(void)
     return true;
 }
 
+/* Answers and receives in two calls, and signals itself in between; its signals are counted. */
+static void answers_then_receives(word_t unused)
+{
+    struct shared *seen = (struct shared *)SHARED_ADDRESS;
+
+    (void)unused;
+    for (;;) {
+        struct message m = receive(CHILD_ENDPOINT);
+
+        if (m.badge & BOUND_SIGNAL) {
+            seen->turns[0]++;
+            continue;
+        }
+        send(SYS_SEND, CHILD_OTHER, 0);
+        m = (struct message){ 0, message_make(1, 0, 0, 0), { m.w[0] + 1, 0, 0, 0 } };
+        syscall(SYS_REPLY, &m);
+    }
+}
+
+/* No signal follows: the one that came while it served gives it time to receive. */
+static bool signals_before_the_answer_donate(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
+    word_t context = make(TYPE_CONTEXT, 0);
+
+    passive_bound_server(answers_then_receives, endpoint, notification);
+    SAME(context_configure(context, 4 * MILLISECOND, 100 * MILLISECOND), 0);
+    SAME(context_bind(context, notification), 0);
+    for (word_t i = 1; i < 4; i++) {
+        SAME(answer_to(endpoint, 10 * i), 10 * i + 1);
+        let_others_run();
+        SAME(shared->turns[0], i);
+    }
+    return true;
+}
+
+/* Works until it is told to stop, and then counts its signals. */
+static void works_then_receives(word_t unused)
+{
+    struct shared *seen = (struct shared *)SHARED_ADDRESS;
+
+    (void)unused;
+    while (!seen->stop)
+        seen->turns[1]++;
+    for (;;)
+        seen->turns[0] += (receive(CHILD_ENDPOINT).badge & BOUND_SIGNAL) != 0;
+}
+
+/* It has a signal and loses its time; or is without any, and is bound to who has both. */
+static bool signals_donate_in_any_order(void)
+{
+    for (word_t order = 0; order < 2; order++) {
+        word_t notification = make(TYPE_NOTIFICATION, 0), context = make(TYPE_CONTEXT, 0);
+        struct child child = make_child(works_then_receives, 0, WORK, 0);
+
+        share_nothing_yet();
+        share_with(&child);
+        give(&child, CHILD_ENDPOINT, make(TYPE_ENDPOINT, 0), RIGHTS_ALL, 0);
+        SAME(context_configure(context, SLICE, SLICE), 0);
+        SAME(context_bind(context, notification), 0);
+        if (order == 0)
+            SAME(tcb_bind(child.tcb, notification), 0);
+        start(&child);
+        sleep_for(2 * BUDGET_LEAST); /* it is at it */
+        SAME(send(SYS_SEND, notification, 0), 0);
+        SAME(context_unbind(child.context), 0);
+        if (order == 1)
+            SAME(tcb_bind(child.tcb, notification), 0);
+        shared->stop = 1;
+        let_others_run();
+        SAME(shared->turns[0], 1);
+    }
+    return true;
+}
+
 /* If either of the two ends, the other can be bound again. */
 static bool donation_ends_with_either(void)
 {
@@ -280,6 +355,8 @@ static const struct test tests[] = {
     { signals_wait_for_donated_time, "a signal waits until the time of its notification is back" },
     { other_time_reaches_who_waits, "other time of the notification reaches who waits for it" },
     { who_is_answered_by_another_goes_on, "who is answered when its time is with the notification again goes on with a signal" },
+    { signals_before_the_answer_donate, "a signal that comes while a server serves gives it time after its answer" },
+    { signals_donate_in_any_order, "a signal donates whenever its thread comes to wait for a context" },
     { donation_ends_with_either, "a context and a notification, each can be bound again" },
     { callers_without_time_step_back, "a caller that loses its time while it waits keeps nobody waiting" },
     { NULL, NULL },

@@ -111,20 +111,30 @@ static inline void timing_init(struct tcb *thread)
     (void)thread;
 }
 
+bool donation_wait(struct tcb *thread);
+
 /*
- * The one place where a thread becomes runnable: if it is on a context.  Else it waits for one, and
- * comes here again when it is put on it (donation.c).  True if it is runnable, and is to be queued.
+ * A thread becomes runnable if it is on a context.  Else it waits for one, and becomes runnable, and is
+ * queued, when it is put on it (donation.c).  True if it is runnable, and is to be queued.
  */
 static inline bool timing_make_runnable(struct tcb *thread)
 {
     if (thread->context == NULL) {
-        thread->state = THREAD_WITHOUT_CONTEXT;
+        if (donation_wait(thread))
+            sched_queue(thread);
         return false;
     }
     thread->state = THREAD_RUNNING;
     if (thread->context != running)
         context_at(thread->context)->begins = BEGINS_WOKEN;
     return true;
+}
+
+/* The call of the current thread ends, or is preempted, and may have left it without a context. */
+static inline void timing_settle(void)
+{
+    if (current_thread->state == THREAD_RUNNING && current_thread->context == NULL)
+        (void)donation_wait(current_thread);
 }
 
 /* ---- donation.c ---------------------------------------------------------------------------------- */

@@ -19,8 +19,9 @@
  *   T8  a thread donated its context  =>  it waits for the answer
  *   T9  the handler of timeouts is an endpoint that may be sent to, or nobody
  *   T10 levels and flags are in their range; only a donee is excused
- *   T11 who is runnable or waits to send has a context; who waits for one has none.  Who is runnable is
- *       current, or in a ready queue, or in the release queue: nowhere else
+ *   T11 who is runnable or waits to send has a context; who waits for one has none, and no pending
+ *       signal donates it one.  Who is runnable is current, or in a ready queue, or in the release queue:
+ *       nowhere else
  *   T12 who waits at an endpoint or a notification stands before all that are less urgent; while two
  *       wait or more, the index has the last of each priority, and no other priority
  */
@@ -226,6 +227,15 @@ static bool may_be_donee(const struct tcb *thread)
         || (thread->state == THREAD_BLOCKED_SEND && thread->send_call);
 }
 
+/* A signal is pending, and its notification has a context for it. */
+static bool is_offered(const struct tcb *thread)
+{
+    const struct notification *notification = thread->bound;
+
+    return notification != NULL && notification->signalled == 1 && notification->context != NULL
+        && notification->context->thread == NULL;
+}
+
 static void check_donation(const struct tcb *thread)
 {
     const struct context *context = thread->context, *own = thread->home;
@@ -245,6 +255,8 @@ static void check_donation(const struct tcb *thread)
             "T11 who is runnable is in one queue or current", thread);
     require(thread->state != THREAD_WITHOUT_CONTEXT || (context == NULL && !thread->queued),
             "T11 who waits for a context has none", thread);
+    require(thread->state != THREAD_WITHOUT_CONTEXT || !is_offered(thread),
+            "T11 who waits for a context has no pending signal that donates one", thread);
     require(!thread->donated || thread->state == THREAD_BLOCKED_REPLY,
             "T8 who donated its context waits for the answer", thread);
 }

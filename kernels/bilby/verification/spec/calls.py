@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from kernels.bilby.verification.spec import donations
 from kernels.bilby.verification.spec.invocation import E, Invocation, Refused, lookup
 from kernels.bilby.verification.spec.invocations import perform
 from kernels.bilby.verification.spec.ipc import (
@@ -181,6 +182,7 @@ def syscall(
         kernel.scheduler.yields()
     elif kernel.time is None or not timed_call(kernel, thread, number, second):
         fail(thread, "INVALID_SYSCALL")
+    donations.settle(kernel)
     if line is not None:
         kernel.raised.add(line)
     pending = sorted(kernel.raised - kernel.masked)

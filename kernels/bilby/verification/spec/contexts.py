@@ -171,7 +171,6 @@ def delete_context(kernel: Kernel, context: Context) -> None:
         notification.context = None
     if thread is not None:
         donations.lose(kernel, thread)
-        donations.take_own(kernel, thread)
     if context is time.running:
         time.charge(kernel)
         time.running, time.alarm_is_old = None, True

@@ -58,6 +58,27 @@ def offer(kernel: Kernel, notification: Notification) -> None:
         _put_on(kernel, context, thread)
 
 
+def _take_pending(kernel: Kernel, thread: Thread) -> None:
+    if thread.bound is not None and thread.bound.signalled:
+        for_signal(kernel, thread.bound, thread)
+
+
+def wait(kernel: Kernel, thread: Thread) -> None:
+    """A thread that would run waits for a context, unless a pending signal donates it one."""
+    thread.state = state.State.WITHOUT_CONTEXT
+    _take_pending(kernel, thread)
+
+
+def settle(kernel: Kernel) -> None:
+    """The call of the current thread ends; the thread goes on, if it has a context or gets one."""
+    current = kernel.current
+    if kernel.time is None or current is None or not current.is_running or current.context:
+        return
+    _take_pending(kernel, current)
+    if current.context is None:
+        current.state = state.State.WITHOUT_CONTEXT
+
+
 def wakes(kernel: Kernel, thread: Thread) -> None:
     """A thread has become runnable."""
     context = thread.context
@@ -72,15 +93,15 @@ def _put_on(kernel: Kernel, context: Context, thread: Thread) -> None:
     context.excused = context.told = False
     wakes(kernel, thread)
     waits = thread.state is state.State.WITHOUT_CONTEXT
-    if waits and kernel.make_runnable(thread) and thread is not kernel.current:
+    if waits and kernel.make_runnable(thread):
         kernel.scheduler.append(thread)
 
 
 def _take_off(kernel: Kernel, thread: Thread) -> None:
-    """It is on no context, so it is not runnable."""
+    """It is on no context, so not runnable; of the current thread the end of its call decides."""
     kernel.touch(thread)
     thread.context = None
-    if thread.is_running:
+    if thread.is_running and thread is not kernel.current:
         thread.state = state.State.WITHOUT_CONTEXT
 
 
@@ -152,16 +173,18 @@ def lose(kernel: Kernel, thread: Thread) -> None:
     """
     _take_off(kernel, thread)
     queue = thread.waits_on
-    if thread.state is not state.State.SEND or queue is None:
-        return
-    kernel.touch(queue, *queue.queue)
-    queue.queue.remove(thread)
-    thread.waits_on = None
-    if not thread.fault:
-        thread.regs[15] -= 2 if thread.regs[16] & THUMB else 4
-        thread.regs[16] = before_svc(thread.regs[16])
-    thread.fault = 0
-    thread.state = state.State.WITHOUT_CONTEXT
+    if thread.state is state.State.SEND and queue is not None:
+        kernel.touch(queue, *queue.queue)
+        queue.queue.remove(thread)
+        thread.waits_on = None
+        if not thread.fault:
+            thread.regs[15] -= 2 if thread.regs[16] & THUMB else 4
+            thread.regs[16] = before_svc(thread.regs[16])
+        thread.fault = 0
+        thread.state = state.State.WITHOUT_CONTEXT
+    take_own(kernel, thread)
+    if thread.state is state.State.WITHOUT_CONTEXT:
+        wait(kernel, thread)
 
 
 def leave_thread(kernel: Kernel, thread: Thread) -> None:

@@ -465,7 +465,7 @@ class Kernel:
         """If it has time; else it waits for a context."""
         self.touch(thread)
         if self.time is not None and thread.context is None:
-            thread.state = State.WITHOUT_CONTEXT
+            donations.wait(self, thread)
             return False
         thread.state = State.RUNNING
         donations.wakes(self, thread)

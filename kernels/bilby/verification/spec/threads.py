@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from kernels.bilby.verification.spec import donations
 from kernels.bilby.verification.spec.deletion import delete
 from kernels.bilby.verification.spec.invocation import Invocation, Refused
 from kernels.bilby.verification.spec.ipc import copy_to, derive, requeue, set_pc, suspend
@@ -108,6 +109,7 @@ def bind(call: Invocation) -> None:
         raise Refused("ILLEGAL_OPERATION")
     kernel.touch(thread, notification)
     thread.bound, notification.bound = notification, thread
+    donations.offer(kernel, notification)
 
 
 def unbind(call: Invocation) -> None:

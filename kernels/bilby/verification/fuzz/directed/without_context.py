@@ -315,26 +315,116 @@ def a_signal_comes_to_a_thread_that_waits_for_a_context(script: Script) -> None:
 
 
 def an_answer_when_the_time_is_back_at_the_notification(script: Script) -> None:
-    """The caller had donated it.  Whoever answers, the caller goes on with the next signal."""
+    """Whoever answers the donor, it goes on with a signal that comes before or after."""
     if not script.is_timed:
         return
-    inner, kept = script.make("ENDPOINT"), script.slots()
-    helper = script.passive(inner)
-    server, _, notification, context = _server(script, donates=True)
-    script.syscall("SEND", notification)
-    script.yield_until(server)
-    script.syscall("CALL", inner, SHORT)
-    assert _is_on(script, helper, context)
+    for before in (True, False):
+        script.begin_again()
+        inner, kept = script.make("ENDPOINT"), script.slots()
+        helper = script.passive(inner)
+        server, _, notification, context = _server(script, donates=True)
+        script.syscall("SEND", notification)
+        script.yield_until(server)
+        script.syscall("CALL", inner, SHORT)
+        assert _is_on(script, helper, context)
+        script.yield_until(TCB)
+        script.invoke(helper, "TCB_SUSPEND")
+        assert script.context_of(context).thread is None
+        assert script.thread_of(server).state is State.REPLY
+        if before:
+            script.syscall("SEND", notification)
+            assert script.context_of(context).thread is None  # it waits for the answer
+        script.invoke(helper, "TCB_SAVE_CALLER", [kept, 32], [NODE])
+        script.invoke(NODE, "CNODE_SWAP_CALLER", [kept, 32])
+        script.syscall("REPLY")
+        if not before:
+            assert script.waits_for_context(server)
+            script.syscall("SEND", notification)
+        assert _is_on(script, server, context)
+        script.yield_until(server)
+
+
+def a_signal_comes_before_its_thread_waits_for_a_context(script: Script) -> None:
+    """It answers, or loses its own context: the signal that is pending donates it time at once."""
+    if not script.is_timed:
+        return
+    for sent in (SHORT, LONG):
+        script.begin_again()
+        server, endpoint, notification, context = _server(script, donates=True)
+        signal = script.mint(notification, 2)
+        script.syscall("CALL", endpoint, sent)
+        assert script.runs(server)
+        script.syscall("SEND", signal)
+        script.syscall("REPLY", 0, sent)
+        assert _is_on(script, server, context)
+        script.yield_until(server)
+        script.syscall("RECEIVE", endpoint)
+        assert script.runs(server)
+        assert script.thread_of(server).regs[0] == SIGNAL | 2
+        script.syscall("RECEIVE", endpoint)
+        assert script.runs(TCB)
+        assert script.context_of(context).thread is None
+
+
+def who_has_a_signal_loses_its_context(script: Script) -> None:
+    """Its own is unbound or deleted, while it runs or waits to send: its notification's is next."""
+    if not script.is_timed:
+        return
+    for end, sends in (("UNBIND", False), ("delete", False), ("UNBIND", True), ("delete", True)):
+        script.begin_again()
+        endpoint, notification = script.make("ENDPOINT"), script.make("NOTIFICATION")
+        lent = script.context()
+        thread, own = script.paid(SLICE, SLICE)
+        script.yield_until(thread)
+        if sends:
+            script.syscall("SEND", endpoint, SHORT)
+        script.yield_until(TCB)
+        script.invoke(thread, "TCB_BIND", [], [notification])
+        script.bind(lent, notification)
+        script.syscall("SEND", script.mint(notification, 2))
+        assert script.context_of(lent).thread is None
+        if end == "UNBIND":
+            script.invoke(own, "CONTEXT_UNBIND")
+        else:
+            script.delete(own)
+        assert _is_on(script, thread, lent)
+        assert script.thread_of(thread).state is State.RUNNING
+        script.yield_until(thread)
+
+
+def a_thread_that_waits_for_a_context_is_bound(script: Script) -> None:
+    """To a notification that has one: the order in which the three are bound does not matter."""
+    if not script.is_timed:
+        return
+    for signals in (False, True):
+        script.begin_again()
+        notification, context = script.make("NOTIFICATION"), script.context()
+        thread = script.make("TCB")
+        script.configure(thread)
+        script.invoke(thread, "TCB_RESUME")
+        script.bind(context, notification)
+        if signals:
+            script.syscall("SEND", notification)
+        assert script.waits_for_context(thread)
+        script.invoke(thread, "TCB_BIND", [], [notification])
+        assert _is_on(script, thread, context)
+
+
+def who_loses_a_donated_context_goes_on_with_its_own(script: Script) -> None:
+    """That was on nobody, and comes before the one of its notification."""
+    if not script.is_timed:
+        return
+    server, endpoint, notification, lent = _server(script, donates=True)
+    client, donated = script.paid(SLICE, SLICE)
+    script.yield_until(client)
+    script.syscall("CALL", endpoint, LONG)
+    assert _is_on(script, server, donated)
     script.yield_until(TCB)
-    script.invoke(helper, "TCB_SUSPEND")
-    assert script.context_of(context).thread is None
-    assert script.thread_of(server).state is State.REPLY
+    own = script.context()
+    script.bind(own, server)
     script.syscall("SEND", notification)
-    assert script.context_of(context).thread is None  # it waits for the answer
-    script.invoke(helper, "TCB_SAVE_CALLER", [kept, 32], [NODE])
-    script.invoke(NODE, "CNODE_SWAP_CALLER", [kept, 32])
-    script.syscall("REPLY")
-    assert script.waits_for_context(server)
-    script.syscall("SEND", notification)
-    assert _is_on(script, server, context)
+    assert _is_on(script, server, donated)
+    script.delete(donated)
+    assert _is_on(script, server, own)
+    assert script.context_of(lent).thread is None
     script.yield_until(server)
