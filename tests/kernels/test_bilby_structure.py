@@ -58,7 +58,7 @@ def test_a_circle_is_named() -> None:
 
 
 def test_one_function_makes_threads_runnable() -> None:
-    """Besides it only the fastpath, which gives its own context away with the message."""
+    """Besides it who puts a waiting thread on a context, and the fastpath, which gives its own."""
     sources = [*(BILBY / "src").glob("*.c"), *(BILBY / "include").rglob("*.h")]
     places = {
         f"{path.parent.name}/{path.name}": len(found)
@@ -66,6 +66,7 @@ def test_one_function_makes_threads_runnable() -> None:
         if (found := re.findall(r"\bstate = THREAD_RUNNING\b", path.read_text(encoding="utf-8")))
     }
     assert places == {
+        "src/donation.c": 1,
         "src/fastpath.c": 1,
         "time_contexts/timing.h": 1,
         "time_slices/timing.h": 1,

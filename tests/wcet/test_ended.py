@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("all_processors")
 
 LOOPS = """volatile unsigned sink;
 int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
-int masked(unsigned n) { for (unsigned i = 0; i < (n & 4095); i++) sink = i; return 0; }
+int masked(unsigned n) { for (unsigned i = 0; i < (n & 8191); i++) sink = i; return 0; }
 int third(unsigned n) { for (unsigned i = 0; i < (n & 15); i += 3) sink = i; return 0; }
 int main(unsigned n) { return fixed() + masked(n) + third(n); }
 """
