@@ -8,12 +8,14 @@ from functools import cached_property
 
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import LR, PC, SP, AccessKind, Condition, ControlFlow, Insn
+from quoll.arm.operation import Operation
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 
 __all__ = ["WholeCode", "whole_code"]
 
 LONGEST = 4  # bytes of an instruction
+BY_REGISTER = Operation.BRANCH_EXCHANGE, Operation.MOVE
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,11 @@ class WholeCode:
         ends = ControlFlow.JUMP, ControlFlow.INDIRECT, ControlFlow.EXCEPTION_RETURN
         if insn.flow is ControlFlow.UNDEFINED:
             return False
-        return insn.flow not in ends or insn.conditional or insn.mnemonic in ("cbz", "cbnz")
+        return (
+            insn.flow not in ends
+            or insn.conditional
+            or insn.operation is Operation.COMPARE_AND_BRANCH
+        )
 
     @staticmethod
     def returns(insn: Insn) -> bool:
@@ -84,7 +90,7 @@ class WholeCode:
             return False
         if insn.memory is not None:
             return insn.memory.base == SP
-        return insn.sources == (LR,) and insn.mnemonic in ("bx", "mov")
+        return insn.sources == (LR,) and insn.operation in BY_REGISTER
 
     @staticmethod
     def is_call(insn: Insn) -> bool:
