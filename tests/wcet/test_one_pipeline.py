@@ -91,9 +91,10 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
     (target,) = question.targets()
     expected = of_analyse(target)
     assert of_loops(target) == expected
-    # shared functions are inlined
+    # shared functions are inlined, and executions are not followed: other methods, equal numbers
     plain = of_masked(question).get("main", {})
-    assert plain.items() <= {**plain, **expected}.items()
+    common = plain.keys() & expected.keys()
+    assert {loop: plain[loop][0] for loop in common} == {loop: expected[loop][0] for loop in common}
     if question.options.summary_settings == NEVER:
         assert plain.keys() == expected.keys()
     assert any(summary for summary, _, _ in expected) == (
