@@ -75,7 +75,7 @@ first steps, in this order:
   wcet advise              facts that lower a bound most
   wcet baseline            records the bounds; 'wcet check' compares
 
-'wcet COMMAND --help' has examples, and 'wcet help first-hour' a whole session.
+'wcet COMMAND --help' has examples, and 'wcet help first-hour' the whole way.
 """
 EPILOG = """\
 exit status:
