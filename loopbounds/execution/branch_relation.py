@@ -1,8 +1,8 @@
 """The words that a conditional branch leaves to two registers that the block has compared.
 
-The flags are those of a comparison or of a subtraction, ``V = sborrow(a, b)`` and ``C = b <= a``,
-or only Z and N of a result. An execution that takes one way has words for which the condition of
-this way holds. If there are none, no execution takes it.
+A comparison or a subtraction sets the flags ``V = sborrow(a, b)`` and ``C = b <= a``; other
+instructions set only Z and N by their result. An execution takes a way only with words that satisfy
+its condition. If no words satisfy it, no execution takes the way.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ class LiveRegisters:
         """Iterate backward until no register is added."""
         insns = self._code.insns
         back: dict[int, list[int]] = defaultdict(list)
-        callers: dict[int, list[int]] = defaultdict(list)  # calls of a start, returns of a function
+        # functions by the address that they return to; at -1 - start, the targets of tail calls
+        callers: dict[int, list[int]] = defaultdict(list)
         for insn in insns.values():
             for after in self._code.successors(insn):
                 back[after].append(insn.addr)
@@ -91,15 +92,15 @@ class LiveRegisters:
         callers: dict[int, list[int]],
         pending: list[int],
     ) -> None:
-        """Add the results that a caller of ``function`` uses; those of its tail calls, too."""
-        todo = [function]
-        while todo:
-            one = todo.pop()
+        """Add results that a caller uses to ``function`` and to all that it tail-calls."""
+        reached = [function]
+        while reached:
+            one = reached.pop()
             if results <= self._results[one]:
                 continue
             self._results[one] |= results
             pending += self._code.members(one)
-            todo += callers.get(-1 - one, ())
+            reached += callers.get(-1 - one, ())
 
     def _tail(self, insn: Insn) -> int | None:
         jumps = insn.flow is ControlFlow.JUMP and insn.target is not None

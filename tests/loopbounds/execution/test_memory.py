@@ -85,7 +85,7 @@ def test_what_is_known_is_what_is_there(
 
 
 def test_forked_and_joined_memories() -> None:
-    """Each stands for a set of executions: what it knows is there in all of them."""
+    """Each memory covers a set of executions: a known word has its value in all of them."""
     ram = MemoryRegion("ram", RAM, RAM + 0xFFF, RegionKind.CACHED, RAM, fixed=True)
     for seed in range(cases(60)):
         random = Random(seed)

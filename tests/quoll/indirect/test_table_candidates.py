@@ -87,7 +87,7 @@ void behind(void) {
 @needs("clang")
 @pytest.mark.parametrize("flags", [("-mcpu=arm1136jf-s",), ("-mcpu=cortex-a8", "-mthumb")])
 def test_code_behind_a_table_is_not_read_as_entries(flags: tuple[str, ...], tmp_path: Path) -> None:
-    """An index of one byte reaches beyond the table; only the root causes are asked about."""
+    """A byte as index reaches past the table: extraction reads no code as entries of the table."""
     cases = (f"case {n}: out {'+-^'[n % 3]}= {n * n + 1}; break;" for n in range(CASES))
     more = (f"many.words[{n % 8}] += out * {n * 77 + 1};" for n in range(120))
     source = NARROW % ("\n    ".join(cases), "\n    ".join(more))
