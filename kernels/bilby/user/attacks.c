@@ -494,4 +494,4 @@ static const struct test tests[] = {
     { NULL, NULL },
 };
 
-const struct test *const suite[] = { tests, NULL };
+const struct test *const suite[] = { tests, signal_attacks, chain_attacks, NULL };

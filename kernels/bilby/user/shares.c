@@ -58,36 +58,35 @@ static void run_for(word_t which, word_t clocks)
     }
 }
 
+/* The argument of a child that acts when so many hundredths of its slice are over. */
+#define ACT(which, hundredths) ((hundredths) << 2 | (which))
+#define WHICH(argument)         ((argument) & 3)
+#define CLOCKS(argument)        (SLICE / 100 * ((argument) >> 2))
+
 /* Does nothing but run. */
-static void spins(word_t which)
+static void spins(word_t argument)
 {
-    run_for(which, TURN);
-    tells(which);
+    run_for(WHICH(argument), TURN);
+    tells(0);
 }
 
-static void runs(word_t unused)
-{
-    (void)unused;
-    spins(0);
-}
-
-/* Yields when so many hundredths of its slice are over. */
-static void yields(word_t hundredths)
+/* Yields then. */
+static void yields(word_t argument)
 {
     struct message m = { 0, 0, { 0, 0, 0, 0 } };
 
     while (!SEEN->stop) {
-        run_for(0, SLICE / 100 * hundredths);
+        run_for(WHICH(argument), CLOCKS(argument));
         syscall(SYS_YIELD, &m);
     }
     tells(0);
 }
 
 /* Calls a more urgent thread then, which answers at once. */
-static void calls(word_t hundredths)
+static void calls(word_t argument)
 {
     while (!SEEN->stop) {
-        run_for(0, SLICE / 100 * hundredths);
+        run_for(WHICH(argument), CLOCKS(argument));
         call(CHILD_ENDPOINT, 0, 0);
     }
     tells(0);
@@ -113,69 +112,75 @@ static struct child sharer(void (*run)(word_t), word_t argument, word_t frame, w
     return child;
 }
 
-static void put_share(const char *text, word_t clocks)
-{
-    put_string(text);
-    put_number(clocks / (SLICE / 10));
-}
-
-/* Of a thread that uses so many hundredths of its turns, while its equal uses the whole of its own. */
-static word_t share_of(word_t hundredths)
-{
-    return SLICE / (100 + hundredths) * hundredths * SLICES;
-}
+struct act {
+    void (*run)(word_t);
+    word_t hundredths; /* of its turns that it uses */
+};
 
 /*
- * Two threads: one acts when so many hundredths of its slice are over, the other one only runs.  Of a
- * hundred slices each has its share, but for one.  That is half of them; less for the first if it gives
- * away the rest of its turns: the other one has no more of a turn then, but there are more of them.
+ * Of a hundred slices each has its share, but for one.  That is the same for all; less for one that gives
+ * away the rest of its turns: the others have no more of a turn then, but there are more of them.
  */
-static bool share(void (*run)(word_t), word_t hundredths, word_t endpoint)
+static bool share(const struct act *acts, word_t count, word_t endpoint)
 {
-    word_t frame = make(TYPE_FRAME_4K, 0);
+    word_t frame = make(TYPE_FRAME_4K, 0), total = 0, equal = SLICES * SLICE / count;
     struct shared *shared = look_at(frame);
-    struct child first = sharer(run, hundredths, frame, endpoint);
-    struct child second = sharer(spins, 1, frame, endpoint);
-    word_t fair = share_of(hundredths);
+    struct child children[4];
+    bool good = true;
 
+    for (word_t i = 0; i < count; i++) {
+        total += acts[i].hundredths;
+        children[i] = sharer(acts[i].run, ACT(i, acts[i].hundredths), frame, endpoint);
+    }
     shared->begun = now();
-    start(&first);
-    start(&second);
-    wait_report();
-    wait_report();
-    put_share("# tenths of slices used: ", shared->used[0]);
-    put_share(", and ", shared->used[1]);
+    for (word_t i = 0; i < count; i++)
+        start(&children[i]);
+    for (word_t i = 0; i < count; i++)
+        wait_report();
+    put_string("# tenths of slices used:");
+    for (word_t i = 0; i < count; i++) {
+        word_t fair = SLICES * SLICE / total * acts[i].hundredths, used = shared->used[i];
+
+        put_string(" ");
+        put_number(used / (SLICE / 10));
+        good = good && used + SLICE >= (fair < equal ? fair : equal) && used <= (fair > equal ? fair : equal) + SLICE;
+    }
     put_string("\n");
-    return shared->used[0] >= fair - SLICE && shared->used[0] <= share_of(100) + SLICE
-        && shared->used[1] >= share_of(100) - SLICE
-        && shared->used[1] <= SLICES * SLICE - fair + SLICE;
+    return good;
 }
 
 static bool of_who_spins(void)
 {
+    static const struct act acts[] = { { spins, 100 }, { spins, 100 }, { spins, 100 } };
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
     require(frame_map(ROOT_TIMER_FRAME, ROOT_PAGE_DIRECTORY, TIMER_ADDRESS, RIGHT_WRITE, 0), "timer");
     timer_start_every(TIMER_ADDRESS, TURN);
-    return share(runs, 100, make(TYPE_ENDPOINT, 0));
+    return share(acts, 2, endpoint) && share(acts, 3, endpoint);
 }
 
 static bool of_who_yields(void)
 {
+    static const struct act early[] = { { yields, 95 }, { spins, 100 } };
+    static const struct act late[] = { { yields, 99 }, { spins, 100 }, { yields, 95 } };
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
-    return share(yields, 95, endpoint) && share(yields, 99, endpoint);
+    return share(early, 2, endpoint) && share(late, 3, endpoint);
 }
 
 static bool of_who_blocks(void)
 {
+    static const struct act early[] = { { calls, 95 }, { spins, 100 } };
+    static const struct act late[] = { { calls, 99 }, { spins, 100 }, { yields, 99 } };
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
     run_child(answers, 0, HELPS, endpoint, 0);
-    return share(calls, 95, endpoint) && share(calls, 99, endpoint);
+    return share(early, 2, endpoint) && share(late, 3, endpoint);
 }
 
 static const struct test tests[] = {
-    { of_who_spins, "two threads that only run have equal shares" },
-    { of_who_yields, "who yields just before its slice ends takes nothing from its equal" },
+    { of_who_spins, "threads that only run have equal shares" },
+    { of_who_yields, "who yields just before its slice ends takes nothing from its equals" },
     { of_who_blocks, "nor does who blocks then, and is woken at once" },
     { NULL, NULL },
 };

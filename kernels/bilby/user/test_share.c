@@ -60,21 +60,25 @@ static void tells_when_aborted(word_t value)
 
 /*
  * A CNode in the child's slot FIRST, with all capabilities to many others in it, and in the
- * slot that is emptied last the only one to an endpoint, on which a child of the highest
- * priority waits.
+ * slot that is emptied last the only one to an endpoint, on which a child of some priority waits.
  */
-static void give_much_to_delete(const struct child *child, word_t value)
+static void give_much_to_delete_to(const struct child *child, word_t value, word_t priority)
 {
     word_t node = make(TYPE_CNODE, 7);
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
-    run_child(tells_when_aborted, value, 254, endpoint, 0);
+    run_child(tells_when_aborted, value, priority, endpoint, 0);
     for (word_t i = 0; i < NODES; i++)
         require(make_error(TYPE_CNODE, 1, node, 2 + i), "node");
     let_others_run();
     require(cnode_revoke(ROOT_CNODE, endpoint, 32), "endpoint"); /* but the waiter's thread waits */
     require(cnode_move(node, 1, 7, ROOT_CNODE, endpoint, 32), "endpoint");
     require(cnode_move(child->cnode, FIRST, 32, ROOT_CNODE, node, 32), "node");
+}
+
+static void give_much_to_delete(const struct child *child, word_t value)
+{
+    give_much_to_delete_to(child, value, 254);
 }
 
 static void deletes_much(word_t value)
@@ -194,6 +198,32 @@ static bool starved_deletion(void)
     SAME(wait_report(), 20);
     SAME(tcb_suspend(spinner.tcb), 0);
     SAME(wait_report(), 30);
+    return true;
+}
+
+#define MANY 4
+
+/* Each was stopped while it was at it: all who wait are woken that are more urgent than who runs. */
+static bool left_by_many(void)
+{
+    static const word_t deleters[MANY] = { 5, 60, 120, 180 }, waiters[MANY] = { 254, 130, 90, 30 };
+    struct child spinner = make_child(spins, 0, 20, 0);
+    word_t seen = 0;
+
+    for (word_t i = 0; i < MANY; i++) {
+        struct child urgent = make_urgent(suspends, 200);
+        struct child slow = make_child(deletes_much, 30, deleters[i], 0);
+
+        give(&urgent, OWN, slow.tcb, RIGHTS_ALL, 0);
+        give_much_to_delete_to(&slow, 20 + i, waiters[i]);
+        start(&slow);
+        start(&urgent);
+        let_others_run();
+    }
+    start(&spinner);
+    while (seen != (1u << MANY) - 1)
+        seen |= 1u << (wait_report() - 20);
+    SAME(tcb_suspend(spinner.tcb), 0);
     return true;
 }
 
@@ -548,6 +578,7 @@ const struct test share_tests[] = {
     { left_by_the_more_urgent, "an urgent thread that needs an abandoned deletion does not wait for idle time" },
     { left_by_the_less_urgent, "nor while those run that are more urgent than who left it" },
     { starved_deletion, "nor for a deletion whose thread never runs" },
+    { left_by_many, "nor for any of those that threads of several priorities left" },
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },
     { abandoned_anywhere, "whoever needs the memory of an abandoned deletion finishes it, wherever it was left" },
     { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },

@@ -428,3 +428,28 @@ def who_loses_a_donated_context_goes_on_with_its_own(script: Script) -> None:
     assert _is_on(script, server, own)
     assert script.context_of(lent).thread is None
     script.yield_until(server)
+
+
+def who_loses_its_context_in_a_call_is_preempted(script: Script) -> None:
+    """A revocation deletes its own context first: a signal donates it another, or it waits for one."""
+    if not script.is_timed:
+        return
+    for signals in (True, False):
+        script.begin_again()
+        region, notification = script.make("UNTYPED", 13), script.make("NOTIFICATION")
+        for _ in range(3):
+            script.make("ENDPOINT", region=region)
+        own, lent, thread = script.make("CONTEXT", region=region), script.context(), script.make("TCB")
+        script.allot(own, SLICE, SLICE)
+        script.configure(thread)
+        script.bind(own, thread)
+        script.start(thread, 255)
+        script.invoke(thread, "TCB_BIND", [], [notification])
+        script.bind(lent, notification)
+        if signals:
+            script.syscall("SEND", notification)
+        script.yield_until(thread)
+        script.revoke(region)
+        assert script.runs(thread) == signals
+        assert script.waits_for_context(thread) == (not signals)
+        assert _is_on(script, thread, lent) == signals
