@@ -27,7 +27,7 @@ COMMENT = re.compile(r"^# .*\n", re.M)
 INTERRUPTS = re.compile(r"# interrupts (\d+)\n")
 
 
-PROGRAMS = ["hello", "pingpong", "steer", "ordinary", "thumb-ordinary", "thumb-pingpong"]
+PROGRAMS = ["hello", "pingpong", "steer", "queues", "ordinary", "thumb-ordinary", "thumb-pingpong"]
 SOME = spread(BUILDS, 4)
 
 
@@ -70,7 +70,7 @@ SHARES = ["kzm-after", "kzm-before", "cubieboard-mcs", "cubieboard-latency", "kz
 
 @pytest.mark.parametrize("build", spread(SHARES, 1))
 def test_equals_have_equal_shares(build: str) -> None:
-    """The program prints each thread's share of fifty slices, at 8 ns for each instruction."""
+    """The program prints each thread's share of a hundred slices, at 8 ns for each instruction."""
     products.kernel(build, "kernel.elf", "shares.elf")
     env = {**os.environ, "BILBY_TIMEOUT": "500"}
     text = output(RUN, build, "shares", "-icount", "shift=3,sleep=off", env=env)

@@ -201,12 +201,12 @@ static bool starved_deletion(void)
     return true;
 }
 
-#define MANY 4
+#define MANY 3
 
 /* Each was stopped while it was at it: all who wait are woken that are more urgent than who runs. */
 static bool left_by_many(void)
 {
-    static const word_t deleters[MANY] = { 5, 60, 120, 180 }, waiters[MANY] = { 254, 130, 90, 30 };
+    static const word_t deleters[MANY] = { 5, 60, 180 }, waiters[MANY] = { 254, 90, 30 };
     struct child spinner = make_child(spins, 0, 20, 0);
     word_t seen = 0;
 
@@ -249,7 +249,7 @@ static bool deletion_of_oneself(void)
 #define REGION_BITS  18
 #define NODE_BITS    4
 #define LONGEST      900 /* clocks: by then the deletion is over */
-#define LATER        97  /* so that it is stopped at ever other places */
+#define LATER        113 /* so that it is stopped at ever other places */
 
 /* The region that it was made from is needed by this child, as soon as the deleter is stopped. */
 static void suspends_and_revokes(word_t clocks)

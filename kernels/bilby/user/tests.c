@@ -5,7 +5,7 @@
 const struct test *const suite[] = {
     object_tests, ipc_tests, transfer_tests, sched_tests, fault_tests, space_tests,
     vspace_tests, hostile_tests, delete_tests, preempt_tests, share_tests, bound_tests,
-    device_tests, queue_tests,
+    device_tests,
 #ifdef TIME_CONTEXTS
     time_tests, order_tests,
 #endif

@@ -14,7 +14,7 @@ struct test {
 extern const struct test object_tests[], ipc_tests[], transfer_tests[], sched_tests[],
     fault_tests[], space_tests[], vspace_tests[], hostile_tests[], delete_tests[], preempt_tests[],
     share_tests[], bound_tests[], device_tests[], time_tests[],
-    order_tests[], queue_tests[], signal_attacks[], chain_attacks[];
+    order_tests[], signal_attacks[], chain_attacks[];
 
 /* The tests of this program, ended by NULL; suite.c has main(). */
 extern const struct test *const suite[];

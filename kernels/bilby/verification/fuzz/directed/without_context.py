@@ -431,7 +431,7 @@ def who_loses_a_donated_context_goes_on_with_its_own(script: Script) -> None:
 
 
 def who_loses_its_context_in_a_call_is_preempted(script: Script) -> None:
-    """A revocation deletes its own context first: a signal donates it another, or it waits for one."""
+    """A revocation deletes its context first: a signal donates another, or it waits for one."""
     if not script.is_timed:
         return
     for signals in (True, False):
@@ -439,7 +439,11 @@ def who_loses_its_context_in_a_call_is_preempted(script: Script) -> None:
         region, notification = script.make("UNTYPED", 13), script.make("NOTIFICATION")
         for _ in range(3):
             script.make("ENDPOINT", region=region)
-        own, lent, thread = script.make("CONTEXT", region=region), script.context(), script.make("TCB")
+        own, lent, thread = (
+            script.make("CONTEXT", region=region),
+            script.context(),
+            script.make("TCB"),
+        )
         script.allot(own, SLICE, SLICE)
         script.configure(thread)
         script.bind(own, thread)

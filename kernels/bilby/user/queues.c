@@ -158,7 +158,9 @@ static bool order(void)
     return true;
 }
 
-const struct test queue_tests[] = {
+static const struct test tests[] = {
     { order, "sends, calls and faults are in order, however their threads change and are aborted" },
     { NULL, NULL },
 };
+
+const struct test *const suite[] = { tests, NULL };
