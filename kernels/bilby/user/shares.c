@@ -117,10 +117,21 @@ struct act {
     word_t hundredths; /* of its turns that it uses */
 };
 
+#define WHOLE 100          /* hundredths of who does nothing but run */
+
 /*
- * Of a hundred slices each has its share, but for one.  That is the same for all; less for one that gives
- * away the rest of its turns: the others have no more of a turn then, but there are more of them.
+ * Of a hundred slices each has its share, but for one: nobody takes anything from who only runs.  Who gives
+ * away the rest of its turns has less: the others have no more of a turn then, but there are more of them.
  */
+static bool has_its_share(word_t used, word_t hundredths, word_t total, word_t equal)
+{
+    word_t fair = SLICES * SLICE / total * hundredths;
+
+    if (hundredths < WHOLE)
+        return used + SLICE >= fair && used <= equal + SLICE;
+    return used + SLICE >= equal && used <= fair + SLICE;
+}
+
 static bool share(const struct act *acts, word_t count, word_t endpoint)
 {
     word_t frame = make(TYPE_FRAME_4K, 0), total = 0, equal = SLICES * SLICE / count;
@@ -139,11 +150,9 @@ static bool share(const struct act *acts, word_t count, word_t endpoint)
         wait_report();
     put_string("# tenths of slices used:");
     for (word_t i = 0; i < count; i++) {
-        word_t fair = SLICES * SLICE / total * acts[i].hundredths, used = shared->used[i];
-
         put_string(" ");
-        put_number(used / (SLICE / 10));
-        good = good && used + SLICE >= (fair < equal ? fair : equal) && used <= (fair > equal ? fair : equal) + SLICE;
+        put_number(shared->used[i] / (SLICE / 10));
+        good = good && has_its_share(shared->used[i], acts[i].hundredths, total, equal);
     }
     put_string("\n");
     return good;
@@ -151,7 +160,7 @@ static bool share(const struct act *acts, word_t count, word_t endpoint)
 
 static bool of_who_spins(void)
 {
-    static const struct act acts[] = { { spins, 100 }, { spins, 100 }, { spins, 100 } };
+    static const struct act acts[] = { { spins, WHOLE }, { spins, WHOLE }, { spins, WHOLE } };
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
     require(frame_map(ROOT_TIMER_FRAME, ROOT_PAGE_DIRECTORY, TIMER_ADDRESS, RIGHT_WRITE, 0), "timer");
@@ -161,8 +170,8 @@ static bool of_who_spins(void)
 
 static bool of_who_yields(void)
 {
-    static const struct act early[] = { { yields, 95 }, { spins, 100 } };
-    static const struct act late[] = { { yields, 99 }, { spins, 100 }, { yields, 95 } };
+    static const struct act early[] = { { yields, 95 }, { spins, WHOLE } };
+    static const struct act late[] = { { yields, 99 }, { spins, WHOLE }, { spins, WHOLE } };
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
     return share(early, 2, endpoint) && share(late, 3, endpoint);
@@ -170,8 +179,8 @@ static bool of_who_yields(void)
 
 static bool of_who_blocks(void)
 {
-    static const struct act early[] = { { calls, 95 }, { spins, 100 } };
-    static const struct act late[] = { { calls, 99 }, { spins, 100 }, { yields, 99 } };
+    static const struct act early[] = { { calls, 95 }, { spins, WHOLE } };
+    static const struct act late[] = { { calls, 99 }, { spins, WHOLE }, { yields, 99 } };
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
     run_child(answers, 0, HELPS, endpoint, 0);
