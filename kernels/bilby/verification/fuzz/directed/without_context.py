@@ -457,3 +457,17 @@ def who_loses_its_context_in_a_call_is_preempted(script: Script) -> None:
         assert script.runs(thread) == signals
         assert script.waits_for_context(thread) == (not signals)
         assert _is_on(script, thread, lent) == signals
+
+
+def a_signal_takes_no_context_from_who_has_it(script: Script) -> None:
+    """The bound thread waits for the context of its notification, and another signal comes."""
+    if not script.is_timed:
+        return
+    server, notification, context, waiter = _waits_for_its_notification(script)
+    other = script.make("NOTIFICATION")
+    script.syscall("SEND", notification)
+    assert _is_on(script, waiter, context)
+    assert script.waits_for_context(server)
+    script.yield_until(waiter)
+    script.syscall("RECEIVE", other)
+    assert _is_on(script, server, context)
