@@ -13,7 +13,7 @@ import sys
 from campaigns.documented import markdown, replace
 from tests.testing.harness import qemu
 
-PRESETS, BOARDS = ("before", "after", "latency"), ("kzm", "cubieboard")
+PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
 # Each defect, with the tests that show it. A board only lacks a test for hardware that it lacks.
 DEFECTS = {
     "a thread's deletion finished those of all others": (

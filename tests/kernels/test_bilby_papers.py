@@ -10,7 +10,7 @@ import pytest
 
 from campaigns.documented import inside
 from campaigns.kernel_bounds import Bounds
-from campaigns.mcs_results import documented_operations
+from campaigns.mcs_results import BOARDS, SHORT, documented_operations
 from campaigns.papers import (
     PRESETS,
     Latency,
@@ -84,6 +84,15 @@ def test_each_preset_and_board_has_its_operations() -> None:
     found = operations(published(), documented_operations())
     for preset in PRESETS:
         assert found.count(f"bilby, `{preset}`") == 4, preset
+
+
+def test_the_short_way_of_mcs_is_at_most_7_per_cent_longer() -> None:
+    """By the charge of the analysis for the recorded path of a call, and of its answer."""
+    tables = documented_operations()
+    for board in BOARDS:
+        for name in SHORT:
+            before, mcs = (tables[f"`{preset}` on {board}"][name] for preset in ("before", "mcs"))
+            assert mcs[-1] <= 1.07 * before[-1], (board, name)
 
 
 def test_an_unknown_key_is_an_error(tmp_path: Path) -> None:
