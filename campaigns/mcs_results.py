@@ -26,7 +26,7 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
-__all__ = ["BOARDS", "THREADS", "documented_operations", "figures", "main"]
+__all__ = ["BOARDS", "SHORT", "THREADS", "documented_operations", "figures", "main"]
 
 BOARDS = ("kzm", "cubieboard")
 THREADS = (0, 4, 12, 28, 124)  # critical ones, of modes.c
@@ -37,6 +37,7 @@ OPERATIONS = (
     ("yield to a thread", "ask for the time used"),
 )
 MESSAGES = ("call, 4 words", "answer, 4 words", "call, 120 words", "answer, 120 words")
+SHORT = ("call, 4 words", "answer, 4 words")  # on the fastpath
 PLATFORMS = ("kzm-paper", "kzm")
 PROGRAMS = ("sample", "sched_user", "edf", "aes", "isolation", "cfs")  # that print figures
 ALL = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
@@ -103,6 +104,23 @@ def messages() -> str:
     return markdown(("board", "operation", "first: mean", "again: mean", "bound of the path"), rows)
 
 
+def short_way() -> str:
+    """Short calls and answers of ``mcs`` beside those of ``before``, from ``bench.ipc``."""
+    tables = documented_operations()
+    rows = []
+    for board in BOARDS:
+        before, mcs = (tables[f"`{preset}` on {board}"] for preset in ("before", "mcs"))
+        for name in SHORT:
+            pairs = zip(before[name], mcs[name], strict=True)
+            cells = [
+                cell for old, new in pairs for cell in (f"{old:,}", f"{new:,} ({new / old:.2f})")
+            ]
+            rows.append((board, name, *cells))
+    columns = ("first: mean", "again: mean", "bound of the path")
+    heads = [f"{column}, `{preset}`" for column in columns for preset in ("before", "mcs")]
+    return markdown(("board", "operation", *heads), rows)
+
+
 def _by_operation(table: str) -> dict[str, list[int]]:
     """Both means and the bound of the path, of each row."""
     found = {}
@@ -154,6 +172,7 @@ def main() -> int:
     parts = {
         "latencies": latencies(),
         "messages": messages(),
+        "short way": short_way(),
         "operations": "\n".join(tables),
         "programs": printed(PROGRAMS),
     }
