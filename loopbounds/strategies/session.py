@@ -6,7 +6,6 @@ select the relations and the bound to try. ``proves`` passes one obligation to t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +20,7 @@ from loopbounds.terms.well_typed import IllTyped
 from loopbounds.transition.checker import Checker, ProofObligation
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
+from quoll.processes import processor_time
 
 __all__ = ["OutOfTime", "SolverFailed", "SolverSession"]
 
@@ -38,7 +38,7 @@ class SolverSession:
 
     def __init__(self, model: LoopModel, budget: Budget, checker: Checker) -> None:
         self.model, self._budget, self._checker = model, budget, checker
-        self._start, self._queries = _processor_seconds(), 0
+        self._start, self._queries = processor_time.own(), 0
         self._search: SmtInduction | None = None
         self._before = 0  # steps of the search in earlier models
         self.text = ""  # SMV text of the last proof
@@ -118,7 +118,7 @@ class SolverSession:
 
     def _seconds(self) -> int:
         """The remaining seconds of the budget. Raises OutOfTime."""
-        left = self._budget.seconds - int(_processor_seconds() - self._start)
+        left = self._budget.seconds - int(processor_time.own() - self._start)
         if left <= 0:
             raise OutOfTime
         return left
@@ -141,9 +141,3 @@ def _contradiction(proof: InvariantResult) -> str:
     if proof.verdict is InvariantVerdict.FALSE:
         return f"it is violated after {len(proof.trace) - 1} iterations"
     return "it is not proved"
-
-
-def _processor_seconds() -> float:
-    """Processor time of this process and of its finished children, in seconds."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system

@@ -52,18 +52,22 @@ class ForkedCall(Generic[T]):
         os._exit(status)
 
     def result(self) -> T | None:
-        """Wait for the result, which may be requested once."""
-        child, self._child = self._child, 0
-        if not child:
+        """Wait for the result, which may be requested once.
+
+        If an exception ends the wait, such as a time limit, ``cancel`` still ends the process.
+        """
+        if not self._child:
             return None
-        with os.fdopen(self._reader, "rb") as pipe:
+        with os.fdopen(self._reader, "rb", closefd=False) as pipe:
             content = pipe.read()
+        child, self._child = self._child, 0
+        os.close(self._reader)
         _, status = os.waitpid(child, 0)
         found: T | None = None if status else pickle.loads(content)
         return found
 
     def cancel(self) -> None:
-        """End the process, unless its result was waited for."""
+        """End the process, unless its result has arrived."""
         child, self._child = self._child, 0
         if not child:
             return
@@ -85,12 +89,13 @@ class Future(Generic[T]):
 
         A process that was forked after ``submit`` makes the call itself.
         """
-        call, self._call = self._call, None
-        found = call.result() if call is not None and os.getpid() == self._here else None
+        call = self._call if os.getpid() == self._here else None
+        found = None if call is None else call.result()
+        self._call = None
         return self._function() if found is None else found[0]
 
     def cancel(self) -> None:
-        """End the other process, unless its result was waited for."""
+        """End the other process, unless its result has arrived."""
         if self._call is not None and os.getpid() == self._here:
             self._call.cancel()
         self._call = None

@@ -3,14 +3,14 @@
 An error names the facts that would resolve it, and provisional facts under which the analysis
 continues: a recursion of one activation, a loop of one execution, or a path that ends at the
 unresolved transfer. Entries are analysed again under these until nothing else is missing, or the
-time limit has passed. The survey covers the remaining paths only: a stated fact may add paths.
+limit on processor time is reached. The survey covers the remaining paths only: a stated fact may
+add paths.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,8 @@ from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
 from quoll.facts.control_flow_facts import SwitchesContextFact
 from quoll.facts.line_anchors import LineAnchors
 from quoll.image.image import Image
-from quoll.processes.time_limit import TimeIsUp, time_limit
+from quoll.processes import processor_time
+from quoll.processes.time_limit import TimeIsUp, processor_time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import constraints_of, entry_result
@@ -34,7 +35,7 @@ from wcet.platforms.outside import OutsideMap, outside_map
 __all__ = ["SECONDS", "FactSurvey", "survey"]
 
 ITERATIONS = 64  # analyses of an entry; each one finds another missing fact
-SECONDS = 60.0  # a survey takes no longer
+SECONDS = 60.0  # of processor time: a survey takes no longer
 NAMED = 4  # functions in a reason
 
 
@@ -66,7 +67,7 @@ class FactSurvey:
 def survey(
     kernel: Path, options: AnalysisOptions, stages: StageLog, seconds: float = SECONDS
 ) -> FactSurvey:
-    """Analyse each entry until nothing is missing, or ``seconds`` have passed.
+    """Analyse each entry until nothing is missing, or for ``seconds`` of processor time.
 
     Raises WcetError for wrong inputs.
     """
@@ -79,7 +80,7 @@ def survey(
         under = replace(options, facts=(*options.facts, file))
         search = _Search(kernel, under, stages, image, file, dict(started.entries))
         try:
-            with time_limit(seconds):
+            with processor_time_limit(seconds):
                 search.run()
         except TimeIsUp:
             stages.done()
@@ -132,10 +133,10 @@ class _Search:
         rounds = dict.fromkeys(waiting, 0)
         while waiting:
             name = min(waiting, key=spent.__getitem__)
-            start = time.monotonic()
+            start = processor_time.own()
             rounds[name] += 1
             goes_on = self._examine(name, waiting[name], errors)
-            spent[name] += time.monotonic() - start
+            spent[name] += processor_time.own() - start
             if not goes_on or rounds[name] == ITERATIONS:
                 del waiting[name]
 

@@ -121,8 +121,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=seconds("--suggest-within"),
         default=SECONDS,
         metavar="SECONDS",
-        help="of --suggest-facts: list the facts that are found within this time (default: "
-        f"{SECONDS:.0f})",
+        help="of --suggest-facts: list the facts that are found within this processor time "
+        f"(default: {SECONDS:.0f})",
     )
     p.add_argument(
         "--details",

@@ -14,6 +14,7 @@ from quoll.arm.exception_table import microcontroller_tables
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.processes.children import Died, TimedOut, apart
+from quoll.processes.time_limit import PATIENCE
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.fact_survey import survey
 from wcet.analysis.stage_times import StageLog
@@ -28,7 +29,8 @@ from wcet.request import add_cache, add_command, add_kernel, results_store
 
 __all__ = ["add_to"]
 
-SECONDS = 60  # to find missing facts
+SECONDS = 60  # of processor time, to find missing facts
+LONGEST = 2 * PATIENCE * SECONDS  # by the clock
 Suggested = tuple[str, tuple[str, ...]]  # a facts file, and a line for each fact
 DESCRIPTION = f"""\
 Write a commented {FILE} for an ELF: the platform of its build attributes, and its entries: the
@@ -164,10 +166,10 @@ def missing_facts(
         return suggested_facts(found, name), tuple(to_lines(found))
 
     try:
-        return apart(work, 2 * SECONDS)
+        return apart(work, LONGEST)
     except TimedOut:
         stages.warn(
-            f"the missing facts were not found within {SECONDS} seconds; 'wcet analyse "
+            f"the missing facts were not found within {LONGEST // 60} minutes; 'wcet analyse "
             "--suggest-facts FILE --suggest-within SECONDS' takes longer"
         )
     except (WcetError, Died) as error:
