@@ -72,6 +72,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "symbols",
     ),
     "as deep as paths and types of a symbol, which its reader counts": (
+        "quoll/image/itanium_names.py: _Reader._arguments, _Reader._literal, _Reader._local, "
+        "_Reader._nested, _Reader._type, _Reader._type_of_two_letters, _Reader._unqualified, "
+        "_Reader.name",
         "quoll/image/rust_names.py: _Reader._argument, _Reader._constant, "
         "_Reader._implementation, _Reader._nested, _Reader._type, _Reader.path",
     ),

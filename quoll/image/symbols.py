@@ -13,6 +13,7 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.image.elf import RawSymbol
+from quoll.image.itanium_names import itanium_name
 from quoll.image.rust_names import rust_name
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import printable
@@ -60,7 +61,7 @@ class SymbolTable:
     def named(self, name: str) -> tuple[Symbol, ...]:
         """All symbols of that name: each file may have a local one.
 
-        A function of Rust has a second name, the one in the ELF.
+        A function of Rust or C++ has a second name, the one in the ELF.
         """
         return self._names.get(name, ())
 
@@ -108,7 +109,7 @@ class SymbolTable:
 def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
     """Sort and index the defined symbols of code and data among ``rows``.
 
-    Mangled names of Rust become paths, where no other symbol would have the same path.
+    Mangled names of Rust and C++ become paths, where no other symbol would have the same path.
     """
     rows = tuple(rows)
     paths = _paths(rows)
@@ -140,11 +141,11 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
 
 
 def _paths(rows: Iterable[RawSymbol]) -> dict[str, str]:
-    """The paths of mangled names of Rust that name one address each."""
+    """The paths of mangled names of Rust and C++ that name one address each."""
     addresses: dict[str, set[int]] = {}
     paths: dict[str, str] = {}
     for row in rows:
-        path = rust_name(row.name)
+        path = rust_name(row.name) or itanium_name(row.name)
         if path is not None and row.defined:
             paths[row.name] = path
         addresses.setdefault(path or row.name, set()).add(row.value)
