@@ -19,6 +19,7 @@ from quoll.image.image import Image
 __all__ = [
     "EXCEPTIONS",
     "SIZE",
+    "WORD",
     "ExceptionTable",
     "exception_tables",
     "microcontroller_tables",

@@ -80,11 +80,14 @@ def _words(content: bytes) -> array[int]:
 
 
 def _starts(image: Image) -> frozenset[int]:
-    """The addresses of functions, with bit 0 set for Thumb code."""
+    """The addresses of functions, with bit 0 set for Thumb code.
+
+    0 is no address of a function, but the null pointer (C11, 6.3.2.3), even if code is there.
+    """
     symbols = image.symbols.symbols
     labels = {s.addr for s in symbols if s.kind == "notype"}
     named = (word for addr in labels for word in (addr, addr | 1) if image.is_function(word))
-    return frozenset({*(s.addr | s.thumb for s in symbols if s.kind == "func"), *named})
+    return frozenset({*(s.addr | s.thumb for s in symbols if s.kind == "func"), *named}) - {0}
 
 
 def _object_around(image: Image, addr: int) -> Symbol | None:

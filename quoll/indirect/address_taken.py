@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from quoll.arm.exception_table import exception_tables
+from quoll.arm.exception_table import SIZE, WORD, ExceptionTable, exception_tables
 from quoll.arm.wide_constants import relative_addresses, wide_constants
 from quoll.image.function_tables import FunctionTables, function_tables
 from quoll.image.image import Image
@@ -38,10 +38,19 @@ class AddressTaken:
     @cached_property
     def callbacks(self) -> tuple[int, ...]:
         """``by_code`` without functions of which only exception vectors load the address."""
-        literals = [table.literals for table in exception_tables(self._image)]
+        literals = [table.literals for table in self._exceptions]
         if not any(literals):
             return self.by_code
         return self._outside(function_tables(self._image, frozenset().union(*literals)))
+
+    @cached_property
+    def vectors(self) -> frozenset[int]:
+        """The addresses of the exception vectors, which numbers of other meanings may equal."""
+        return frozenset(at for t in self._exceptions for at in range(t.addr, t.addr + SIZE, WORD))
+
+    @cached_property
+    def _exceptions(self) -> tuple[ExceptionTable, ...]:
+        return exception_tables(self._image)
 
     def _outside(self, tables: FunctionTables) -> tuple[int, ...]:
         image, made = self._image, dict.fromkeys(tables.taken)

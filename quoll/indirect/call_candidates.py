@@ -37,6 +37,7 @@ NOT_VIRTUAL = (
     "call is no virtual one, and that no address from a vtable is handed around"
 )
 ENDLESS = "this leaves out {} without a return, as threads, and assumes no call of one"
+VECTORS = "this leaves out the exception vectors, and assumes no call of one"
 
 
 class Candidates:
@@ -63,8 +64,8 @@ class Candidates:
         virtual = bool(self._vtables) and (spilled or may_be_virtual(cfg, into, block, self._image))
         vtables = virtual and bool(self._vtables.functions(None, slot))
         tables = [symbol for symbol, _ in self._taken.tables.tables]
-        functions = self._coming_back(self._taken.callbacks)
-        left_out = len(self._taken.callbacks) - len(functions)
+        functions = self._coming_back(self._callbacks)
+        left_out = len(self._callbacks) - len(functions)
         notes = dict.fromkeys(sorted(set(filter(None, map(self._near, ways)))))
         if vtables and (tables or functions):
             notes.setdefault(VIRTUAL)
@@ -72,6 +73,7 @@ class Candidates:
             notes.setdefault(NOT_VIRTUAL)
         if left_out:
             notes.setdefault(ENDLESS.format(_counted(left_out)))
+        notes |= dict.fromkeys(self._left_out_vectors)
         return self._proposal(tables, functions, notes, vtables=vtables)
 
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
@@ -82,7 +84,7 @@ class Candidates:
         if signatures is None:
             return None
         virtual = VIRTUAL_CALL in signatures
-        taken = dict.fromkeys((*self._taken.callbacks, *self._in_tables))
+        taken = dict.fromkeys((*self._callbacks, *self._in_tables))
         plain = signatures - {VIRTUAL_CALL}
         fitting = [word for word in taken if plain and self._fits(word, plain)]
         if len(fitting) == len(taken) or not (virtual or any(map(self._signature, fitting))):
@@ -97,6 +99,7 @@ class Candidates:
         )
         left_out = len(fitting) - len(coming_back)
         notes = [note, ENDLESS.format(_counted(left_out))] if left_out else [note]
+        notes += self._left_out_vectors
         return self._proposal((), coming_back, notes, vtables=virtual)
 
     def _coming_back(self, functions: Sequence[int]) -> Sequence[int]:
@@ -104,6 +107,20 @@ class Candidates:
         if len(functions) > MOST_NAMED:
             return functions
         return [word for word in functions if not self._is_endless(word)] or functions
+
+    def _plain(self, functions: Iterable[int]) -> list[int]:
+        """The functions that are no exception vectors."""
+        return [word for word in functions if word & ~1 not in self._taken.vectors]
+
+    @cached_property
+    def _callbacks(self) -> Sequence[int]:
+        return self._plain(self._taken.callbacks)
+
+    @cached_property
+    def _left_out_vectors(self) -> tuple[str, ...]:
+        """The note on exception vectors, if a word in the image may be the address of one."""
+        words = (*self._taken.callbacks, *self._words_of_tables)
+        return () if len(self._plain(words)) == len(words) else (VECTORS,)
 
     def _is_from_device(self, origin: LoadOrigin) -> bool:
         """Whether a device register, which no variable is, holds a number added to an address."""
@@ -137,6 +154,10 @@ class Candidates:
 
     @cached_property
     def _in_tables(self) -> tuple[int, ...]:
+        return tuple(self._plain(self._words_of_tables))
+
+    @cached_property
+    def _words_of_tables(self) -> tuple[int, ...]:
         return tuple(word for _, words in self._taken.tables.tables for word in words)
 
     @cached_property

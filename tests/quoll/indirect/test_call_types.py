@@ -226,6 +226,31 @@ def test_threads_are_left_out_with_an_assumption() -> None:
     assert "leaves out 1 function without a return, as threads" in call.proposal.note
 
 
+VECTORS = """
+__asm__(".section .text.first, \\"ax\\"\\n .arm\\n .balign 32\\n .global vectors\\nvectors:\\n"
+        "b run\\n b run\\n b run\\n b run\\n b run\\n nop\\n b run\\n b .\\n .text\\n");
+extern char vectors[]; const void *start = vectors;
+int (*volatile hooks[2])(int); static int one(int x) { return x + 1; }
+void *leaked = (void *)hooks;
+N int hooked(int n) { return hooks[n & 1](2) + 1; }
+void init(void) { hooks[0] = one; }
+int run(int x) { return hooked(x); }
+"""
+
+
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+def test_exception_vectors_are_no_callbacks(debug: str) -> None:
+    """A number may equal their address, and everything that follows a reset was asked about."""
+    image = Image.load(build_pointers(VECTORS, (*BUILDS["C gcc -O2"], debug)))
+    symbol = image.symbol("hooked")
+    assert symbol is not None
+    (call,) = extract(image, [symbol.addr]).unresolved
+    assert call.proposal is not None
+    assert "vectors" not in call.proposal.fact
+    assert "one" in call.proposal.fact
+    assert "leaves out the exception vectors" in call.proposal.note
+
+
 HELD = """
 typedef struct timer timer; typedef struct thread thread;
 struct timer { unsigned left; void (*expired)(unsigned long); unsigned long word; timer *next; };
