@@ -15,7 +15,8 @@ from quoll.facts.read import parse
 __all__ = ["COUNT", "GeneratedHour", "filled", "generated_hour"]
 
 ROOT = Path(__file__).resolve().parents[3]
-COUNT = 8  # for every N
+COUNT = 8  # for every N but depths of callbacks, which call no caller of theirs
+TREE = re.compile(r"\bdepth\b")  # the only recursive function
 BOUND = re.compile(r"^(\w+) +([\d,]+) +[\d,.]+ ", re.MULTILINE)
 ANCHOR = re.compile(r"~[0-9a-f]{8}")
 LONGEST = 600  # seconds of a command
@@ -54,7 +55,8 @@ def filled(text: str) -> str:
 
 def _stated(line: str) -> str:
     """A comment that is a fact as the fact; another line as it is."""
-    fact = line.removeprefix("# ").replace("at most N", f"at most {COUNT}")
+    recursive = line.startswith("# recursion of ") and not TREE.search(line)
+    fact = line.removeprefix("# ").replace("at most N", f"at most {1 if recursive else COUNT}")
     plain = ANCHOR.sub("", fact)
     try:
         return fact if line.startswith("# ") and parse(f"{plain}\n", "firmware.facts") else line

@@ -27,6 +27,7 @@ from wcet.reports.loads import OFF, heat
 pytestmark = [needs_chromium, pytest.mark.slow("reads reports in Chromium")]
 
 LARGEST = 5 << 20  # bytes
+SHOWN = ("address", "name")
 SOONEST = 2000  # milliseconds until the page can be used
 PARTS = [
     *("bounds", "path/0/0", "code/0/0", "calls/0/0", "loops", "caches/0", "assumptions"),
@@ -399,6 +400,29 @@ def test_a_hundred_thousand_blocks_do_not_freeze_it(
     browser.one(".tools input").send_keys("function_77")
     assert browser.all(".frame.found")
     assert time.monotonic() - start < SLOWEST
+    browser.driver.get(kernel_page.as_uri())
+
+
+def test_notes_stand_at_their_functions(
+    browser: Browser, kernel_data: dict[str, Any], kernel_page: Path, tmp_path: Path
+) -> None:
+    """The first page names the functions only."""
+    document = json.loads(json.dumps(kernel_data))
+    function, other = document["functions"][3:5]
+    evidence = "never returns: {:#x} <{}>: it loops for ever".format(*map(function.get, SHOWN))
+    for entry in document["entries"]:
+        entry["never_returning"] = [evidence.partition(": ")[2]]
+        entry["proved"] = []
+    file = tmp_path / "notes.html"
+    file.write_text(page(document))
+    browser.driver.get(file.as_uri())
+    browser.go("bounds")
+    assert "it loops for ever" not in browser.text()
+    assert f"Notes on functions: {function['name']}." in browser.text()
+    browser.go(f"code/0/0/{function['address']}")
+    assert browser.text().count(f"it {evidence}") == 1
+    browser.go(f"code/0/0/{other['address']}")
+    assert "it loops for ever" not in browser.text()
     browser.driver.get(kernel_page.as_uri())
 
 

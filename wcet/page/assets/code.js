@@ -132,6 +132,12 @@ function callsOf(path) {
   return path.calls;
 }
 
+// The functions with blocks at the addresses that a text names.
+function functionsNamed(text) {
+  const blocks = [...text.matchAll(/0x[0-9a-f]{3,8}/g)].map(([part]) => blockAt(parseInt(part, 16)));
+  return blocks.filter(Boolean).map(([fn]) => fn.address);
+}
+
 // Text with its addresses as links to the code there.
 function linked(text) {
   return text.split(/(0x[0-9a-f]{3,8})/).map((part, i) => {

@@ -27,15 +27,16 @@ function boundsView() {
     e.start && `${e.name}: ${e.start}`,
     e.interval && `${e.name}: ${e.interval}`,
     e.unmasking.length && `${e.name} may unmask interrupts at ${e.unmasking.join(", ")}: there is no interrupt latency`,
-    ...e.never_returning.map((text) => `${e.name} calls a function that never returns, ${text}`),
-    ...e.proved.map((text) => `${e.name}: proved: ${text}`),
+    ...notesOf(e).filter((note) => !note.functions.length).map((note) => `${e.name}: ${note.text}`),
   ].filter(Boolean));
+  const noted = [...new Set(DATA.entries.flatMap((e) => notesOf(e).flatMap((note) => note.functions)))];
   return [
     make("h2", {}, "Bounds"),
     table("Bounds of all entries", ["entry", ...seen ? ["seen"] : [], "cycles", "µs", ...compared, "by cause", ...used.map((i) => DATA.causes[i])], rows),
     legend(used.map((i) => [causeColor(i), DATA.causes[i]])),
     DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message))),
     notes.map((text) => make("p", {}, linked(text))),
+    noted.length ? make("p", {}, "Notes on functions: ", noted.flatMap((fn, i) => [i ? ", " : "", link(functionName(fn), "code", entryThrough(fn), 0, fn)]), ".") : null,
     latency && make("p", {}, make("strong", {}, `Worst interrupt latency: ${number(latency.cycles)} cycles, ${latency.microseconds.toFixed(1)} µs`),
       ` = longest masked path (${latency.longest}: ${number(latency.longest_cycles)}) + `,
       `${latency.interrupts > 1 ? `${latency.interrupts} × ` : ""}interrupt path (${number(latency.interrupt_cycles)})`,
@@ -51,6 +52,15 @@ function boundsView() {
     table("Sizes of graphs", ["entry", "contexts", "blocks", "solver", "proved by"],
       DATA.entries.map((e) => [e.name, e.contexts, e.blocks, e.solver, e.method])),
   ];
+}
+
+// The notes of an entry on code, each with the functions that it names.
+function notesOf(e) {
+  const texts = [
+    ...e.never_returning.map((text) => `it never returns: ${text}`),
+    ...e.proved.map((text) => `proved: ${text}`),
+  ];
+  return texts.map((text) => ({ text, functions: [...new Set(functionsNamed(text))] }));
 }
 
 // The functions that take most of the worst path of each entry.
@@ -195,10 +205,17 @@ function codeView([entry = FIRST, number_ = 0, fnAddress, at]) {
     make("h2", {}, `Function ${fn.name}`),
     make("div", { class: "tools" }, pathChoice(entry, number_, (e, p) => { location.hash = address("code", e, p, fn.address); })),
     make("p", {}, `${number(use.cycles)} cycles in its own blocks over all contexts, ${percent(use.cycles, path.cycles)} of the path; ${number(fn.blocks.length)} blocks.`),
+    ...functionNotes(fn.address).map((text) => make("p", { class: "note" }, linked(text))),
     make("div", { class: "panes" }, make("section", {}, make("h3", {}, "All functions"), list),
       make("section", {}, make("h3", {}, "Control flow"), holder)),
     code.element,
   ];
+}
+
+// The notes of all entries on a function, each once.
+function functionNotes(fn) {
+  const notes = DATA.entries.flatMap((e) => notesOf(e).filter((note) => note.functions.includes(fn)));
+  return [...new Set(notes.map((note) => note.text))];
 }
 
 function callsView([entry = FIRST, number_ = 0]) {
