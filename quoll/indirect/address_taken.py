@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from quoll.arm.exception_table import SIZE, WORD, ExceptionTable, exception_tables
+from quoll.arm.veneers import veneer_literals
 from quoll.arm.wide_constants import relative_addresses, wide_constants
 from quoll.image.function_tables import FunctionTables, function_tables
 from quoll.image.image import Image
@@ -37,11 +38,12 @@ class AddressTaken:
 
     @cached_property
     def callbacks(self) -> tuple[int, ...]:
-        """``by_code`` without functions of which only exception vectors load the address."""
-        literals = [table.literals for table in self._exceptions]
-        if not any(literals):
+        """``by_code`` without functions of which only vectors and veneers load the address."""
+        vectors = [table.literals for table in self._exceptions]
+        literals = veneer_literals(self._image).union(*vectors)
+        if not literals:
             return self.by_code
-        return self._outside(function_tables(self._image, frozenset().union(*literals)))
+        return self._outside(function_tables(self._image, literals))
 
     @cached_property
     def vectors(self) -> frozenset[int]:

@@ -251,6 +251,30 @@ def test_exception_vectors_are_no_callbacks(debug: str) -> None:
     assert "leaves out the exception vectors" in call.proposal.note
 
 
+VENEERS = """
+int (*volatile hooks[2])(int); static int one(int x) { return x + 1; }
+void *leaked = (void *)hooks;
+N int far(int n) { return sink += n; }
+__asm__(".text\\n .arm\\n .balign 4\\n .global near\\n .type near, %function\\nnear: b far\\n"
+        ".size near, . - near\\n .thumb\\n");
+int near(int);
+N int hooked(int n) { return hooks[n & 1](2) + 1; }
+void init(void) { hooks[0] = one; }
+int run(int x) { return near(x) + hooked(x); }
+"""
+
+
+def test_words_of_veneers_take_no_addresses() -> None:
+    """Of an interworking linker; the functions that assembly code calls were candidates."""
+    image = Image.load(build_pointers(VENEERS, (*BUILDS["C gcc -Os Thumb-2"], "-g0")))
+    assert image.symbol("__far_from_arm") is not None
+    symbol = image.symbol("hooked")
+    assert symbol is not None
+    (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+    assert call.proposal is not None
+    assert call.proposal.fact == "calls at PLACE go to one"
+
+
 HELD = """
 typedef struct timer timer; typedef struct thread thread;
 struct timer { unsigned left; void (*expired)(unsigned long); unsigned long word; timer *next; };
