@@ -49,11 +49,14 @@ def function_tables(image: Image, left_out: Set[int] = frozenset()) -> FunctionT
 
 
 def functions_in(image: Image, low: int, high: int) -> tuple[int, ...]:
-    """The functions whose addresses lie from ``low`` to before ``high``, each once."""
+    """The functions whose addresses lie from ``low`` to before ``high``, each once.
+
+    0 is the null pointer there, even if exception vectors are at 0.
+    """
     content = image.read(low, high - low) or b""
     starts = range(-low % WORD, len(content) - WORD + 1, WORD)
     words = (int.from_bytes(content[i : i + WORD], "little") for i in starts)
-    return tuple(dict.fromkeys(word for word in words if image.is_function(word)))
+    return tuple(dict.fromkeys(word for word in words if word and image.is_function(word)))
 
 
 def function_pointers(image: Image) -> Iterator[tuple[int, int]]:
