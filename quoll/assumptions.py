@@ -943,6 +943,16 @@ MAPPED_AS_BEFORE = AssumptionKind(
     refuted_by="page tables that map one of these addresses elsewhere behind it",
     checked_by="nothing: recordings hold virtual addresses only",
 )
+CACHE_REGISTERS = AssumptionKind(
+    "cache registers",
+    "cache registers: CLIDR reads as caches.clidr of the platform file, CCSIDR as the "
+    "sizes of its caches, and an interrupt between a write of CSSELR and a read of CCSIDR leaves "
+    "CSSELR as it was",
+    proved_by="the manual of the core, and the sizes that the chip's maker chose",
+    refuted_by="a core whose registers read other numbers of sets and ways, or a handler that "
+    "selects another cache",
+    checked_by="nothing: recordings hold no registers of the system",
+)
 
 _ROWS = [row for row in globals().values() if isinstance(row, AssumptionKind)]
 KINDS = tuple(dict.fromkeys((*_ROWS, *OF_PLATFORM)))

@@ -29,6 +29,7 @@ from quoll.abstract_domain.terms import (
     on_stack,
 )
 from quoll.assumptions import Assumption
+from quoll.image.cache_words import CacheWords
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
 from quoll.intervals.interval_comparison import ComparisonOperator
 from quoll.intervals.strided_interval import ANY, ValueSet
@@ -63,7 +64,8 @@ class AnalysisEnvironment:
     )  # symbols of stack words lost by a store or an invalidation
     retranslated: bool = False  # the program changes translations, and a platform fixes some
     same_mode: bool = False  # status words of unknown mode are assumed to have the current one
-    reads_status: bool = False  # a status word has been read: some of its bits may be known
+    reads_bits: bool = False  # a word has been read of which only some bits are known
+    cache_words: CacheWords | None = None  # of the registers that identify caches
 
     @property
     def used(self) -> set[Assumption]:
@@ -73,7 +75,7 @@ class AnalysisEnvironment:
     @property
     def knows_bits(self) -> bool:
         """Whether there may be words of which only some bits are known."""
-        return self.reads_status or bool(self.given)
+        return self.reads_bits or bool(self.given)
 
     def read(self, addr: int, size: int) -> int | None:
         """The constant at ``addr``, or None."""

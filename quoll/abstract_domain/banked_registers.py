@@ -72,7 +72,7 @@ def _number(mode: int | None) -> int | None:
 
 def read_status(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
     """Load the current status: mrs of the CPSR (B9.3.8)."""
-    m.environment.reads_status = True
+    m.environment.reads_bits = True
     mode, held = m.v[MODE], m.v[MASKED]
     mask = INTERRUPT_MASK if held is not None else 0
     bits = INTERRUPT_MASK if held else 0

@@ -28,6 +28,7 @@ from quoll.abstract_domain.banked_registers import (
     write_mask,
     write_user_bank,
 )
+from quoll.abstract_domain.cache_registers import read_levels, read_sizes
 from quoll.abstract_domain.double_words import DoubleWordRole, aligns_target, find_roles, is_branch
 from quoll.abstract_domain.evaluators import restrict, restrict_unknown
 from quoll.abstract_domain.live_ops import LiveOps, guard_of, live_ops, rejoins, sets_flags
@@ -42,6 +43,7 @@ from quoll.abstract_domain.steps import (
     SwitchStep,
     TrapStep,
 )
+from quoll.arm.cache_registers import CacheRegister, may_select, read_by, selected_by
 from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import Condition, ControlFlow, Insn
 from quoll.arm.operation import Operation
@@ -100,6 +102,7 @@ class _Compiler:
         self.index = 0  # index of the instruction
         self.copies = 0  # bodies emitted; an instruction may have two
         self.group: tuple[Condition, int] | None = None  # condition and label of an open group
+        self.selected: int | None = None  # steps before the write that selected a cache
         # the instruction's variables under the names of its form
         self.names: Mapping[Var, Var] = {}
 
@@ -163,7 +166,8 @@ class _Compiler:
     def _body(self, insn: Insn, live: LiveOps, start: int) -> None:
         """Emit an instruction without its condition, from the op ``start`` on."""
         template = None
-        if insn.addr not in self.given and self.elsewhere is None:
+        identifies = may_select(insn) or read_by(insn) is not None
+        if insn.addr not in self.given and self.elsewhere is None and not identifies:
             template = _template(insn, live, start)
         if template is None:
             self._ops(insn, live.ops, start)
@@ -191,6 +195,7 @@ class _Compiler:
         user_registers = list(reversed(loaded_user_registers(insn)))
         stores_state = insn.operation is Operation.STORE_RETURN_STATE
         reads_status = reads_current_status(insn) and SP not in insn.writes
+        identifying = None if insn.writes & {SP, PC} else read_by(insn)
         if writes_masks(insn):
             self._emit(ev.forget_globals, 0, 0)
         for number in range(start, len(ops) + 1):
@@ -211,6 +216,8 @@ class _Compiler:
                 switched = True
             elif reads_status and op.code is OpCode.UNKNOWN and op.out is not None:
                 self._emit(read_status, self._slot(op.out), 0)
+            elif identifying is not None and op.code is OpCode.UNKNOWN and op.out is not None:
+                self._read_of_caches(identifying, op.out)
             elif stores_state and op.code is OpCode.UNKNOWN and op.out == general(SP):
                 self._store_return_state(insn, ops, self._slot(op.ins[1]))
             elif number in pairs:
@@ -230,6 +237,8 @@ class _Compiler:
                 unset.append(self._slot(op.out))
         if names_banked_register(insn):
             self._emit(forget_banks, 0, 0)
+        if may_select(insn):
+            self._select_cache(insn)
         if writes_saved_status(insn):
             self._save_status(insn)
         if writes_masks(insn):  # an interrupt handler may run then, and change memory
@@ -241,6 +250,26 @@ class _Compiler:
         change = state_change(insn)
         if change is not None and change.interrupts and change.enables is not None:
             self._emit(set_mask, 0, 0, 0, not change.enables)
+
+    def _select_cache(self, insn: Insn) -> None:
+        """Keep the word that selects a cache, where no path skips the write."""
+        register, self.selected = selected_by(insn), None
+        if register not in (None, PC) and insn.cond is Condition.AL and self.group is None:
+            assert register is not None
+            self._emit(ev.copy_any, self._new(("selected",), None), register)
+            self.selected = len(self.steps)
+
+    def _read_of_caches(self, register: CacheRegister, out: Var) -> None:
+        """Load a register that identifies caches; the selected one where control met nothing."""
+        there = self._slot(out)
+        if register is CacheRegister.LEVELS:
+            self._emit(read_levels, there, 0)
+        elif self.selected is not None and all(
+            type(step) is StraightStep for step in self.steps[self.selected :]
+        ):
+            self._emit(read_sizes, there, self._new(("selected",), None))
+        else:
+            self._unknown(out, there)
 
     def _switch(self, insn: Insn, status: int) -> None:
         """Set the mode from the status word that an exception return restores."""

@@ -115,7 +115,9 @@ def environment_of(image: Image) -> AnalysisEnvironment:
             and image.constant(addr, 1) is None
         )
 
-    return AnalysisEnvironment(image.constant, ordinary, image.memory)
+    return AnalysisEnvironment(
+        image.constant, ordinary, image.memory, cache_words=image.cache_words
+    )
 
 
 def procedure_call_standard(callees: tuple[int, ...]) -> CallContract:

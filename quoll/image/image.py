@@ -21,6 +21,7 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes, parse_attributes
+from quoll.image.cache_words import CacheWords
 from quoll.image.debug_sections import DebugSections
 from quoll.image.dwarf_lines import LineTable, SourceLine, decode_lines
 from quoll.image.dwarf_types import DebugTypes
@@ -74,6 +75,7 @@ class Image:
         self._listed: frozenset[int] = frozenset()  # addresses of names without an instruction set
         self.memory: MemoryMap = NO_MAP
         self.version = LATEST
+        self.cache_words: CacheWords | None = None
         self._fixed: tuple[Span, ...] = ()
         self._changing: frozenset[Span] = frozenset()
         self._as_loaded: tuple[Span, ...] = ()
@@ -283,6 +285,12 @@ class Image:
         """This image in the memory of a platform, on a core of that architecture version."""
         changed = copy.copy(self)
         changed.memory, changed.version = memory, version
+        return changed
+
+    def identifying(self, words: CacheWords | None) -> Image:
+        """This image on a core whose registers that identify caches read ``words``."""
+        changed = copy.copy(self)
+        changed.cache_words = words
         return changed
 
     def constant_as_loaded(self) -> tuple[Span, ...]:

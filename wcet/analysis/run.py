@@ -63,6 +63,7 @@ class AnalysisRun:
             facts = locate(Facts((*stated.facts, *exit_facts(options.exits))), image)
             platform = platform.with_regions(facts.regions)
             image = image.mapped(platform.hierarchy.memory, platform.processor.version)
+            image = image.identifying(platform.cache_words)
             if facts.of(InvariantFact):  # stores of unknown address would make their words unknown
                 from quoll.own_objects.own_objects import with_own_objects  # it loads a decoder
 

@@ -274,6 +274,13 @@ KEYS: tuple[PlatformKey, ...] = (
         "caches.aligned", Form.FLAG, "every access is aligned to its size, so touches one line",
         "SCTLR.A = 1, or compiled with -mno-unaligned-access",
     ),
+    PlatformKey(
+        "caches.clidr", Form.FIGURE, "word that the cache level identification register reads; "
+        "with it, the cache size register of a selected cache reads the sizes below",
+        "TRM, system control: c0, cache level ID", "",
+        without="these registers may read any word",
+        example='{ value = 0x0A000023, source = "..." }',
+    ),
     PlatformKey("caches.l1i", Form.TABLE, "instruction cache"),
     *_of_first_level("caches.l1i"),
     PlatformKey("caches.l1d", Form.TABLE, "data cache"),

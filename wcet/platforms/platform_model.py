@@ -38,6 +38,7 @@ from quoll.assumptions import (
 )
 from quoll.errors import InputError
 from quoll.facts.regions import MemoryRegions
+from quoll.image.cache_words import CacheType, CacheWords, size_word
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, PhysicalMirror, RegionKind
 from quoll.input_files import Unreadable, read_input
@@ -68,6 +69,7 @@ OWN_CORE = ".csv"  # suffix of a core.name that is a file beside the platform fi
 LARGEST_CORE = 4 << 20  # bytes of such a file
 SMALLEST_PAGE = 4096  # bytes: virtual and physical addresses agree within a page
 ERRORS_SHOWN = 40
+WORD = 0xFFFFFFFF
 MOST_AHEAD = 128  # bytes of a wrong path
 COPIED = "copied from "  # prefix of a source that was not looked up for this board
 
@@ -106,6 +108,7 @@ class Platform:
     locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
     held_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # in L1I and L1D at an entry
     tlb: TlbModel | None = None  # figures of the TLBs, charged or not
+    cache_words: CacheWords | None = None  # of the registers that identify caches
     controller_delay: int | None = None  # cycles until the controller shows a line; None: not given
 
     @property
@@ -357,6 +360,7 @@ def _platform(path: Path) -> Platform:
     (l1i, locked_i), (l1d, locked_d) = map(_l1, tables)
     l1d = replace(l1d, write_allocate=writes[0], write_through=writes[1], index_bytes=index)
     l2_enabled, l2, locked, locked_ways = _l2(caches)
+    words = _cache_words(caches, (l1i, l1d, l2))
     policy = ReplacementPolicy(caches.text("model", tuple(p.value for p in ReplacementPolicy)))
     aligned = caches.flag("aligned")
     caches.close()
@@ -426,6 +430,7 @@ def _platform(path: Path) -> Platform:
         locked_l1=(locked_i, locked_d),
         held_l1=(held_i, held_d),
         tlb=tlb,
+        cache_words=words,
         controller_delay=delay,
     )
     if predicts and fetch_ahead > MOST_AHEAD:
@@ -468,6 +473,26 @@ def _geometry(table: TomlTable) -> CacheGeometry:
     table.sources[table.name] = table.text("source")
     table.close()
     return geometry
+
+
+def _cache_words(
+    caches: TomlTable, sizes: tuple[CacheGeometry, CacheGeometry, CacheGeometry | None]
+) -> CacheWords | None:
+    """The words of the registers that identify caches; None if the file does not give CLIDR.
+
+    Raises InputError if CLIDR has no separate caches at level 1, or is no word.
+    """
+    if not caches.present("clidr"):
+        return None
+    words = CacheWords(caches.figure("clidr"), ())
+    if words.levels > WORD or words.type_of(1) is not CacheType.SEPARATE:
+        raise caches.error("clidr", "a word with separate caches at level 1, as l1i and l1d are")
+    l1i, l1d, l2 = sizes
+    known = {0: l1d, 1: l1i}
+    if l2 is not None and words.type_of(2) is CacheType.UNIFIED:
+        known[2] = l2
+    read = ((at, size_word(c.sets, c.ways, c.line_bytes)) for at, c in known.items())
+    return replace(words, sizes=tuple((at, word) for at, word in read if word is not None))
 
 
 def _locked(table: TomlTable) -> tuple[tuple[str, ...], int]:
