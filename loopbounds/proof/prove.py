@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from loopbounds.budgets import table
 from loopbounds.budgets.budget import Budget
+from loopbounds.strategies.closed_form import ClosedForm
 from loopbounds.strategies.end_distance import DistanceOfEnds, FurtherEnds
 from loopbounds.strategies.explicit_states import ExplicitStates
 from loopbounds.strategies.houdini import EquationsAtLongestRun, HoudiniAtLongestRun
@@ -30,6 +31,7 @@ from loopbounds.transition.model import LoopModel
 __all__ = ["STRATEGIES", "ProofOutcome", "prove_explicit", "prove_model"]
 
 STRATEGIES: tuple[Strategy, ...] = (
+    ClosedForm(),
     RunSampling(),
     HoudiniAtLongestRun(),
     OnlyRunInPhases(table.RUN_STEPS),

@@ -32,6 +32,7 @@ class RunSampling:
         """None: runs prove nothing."""
         first = _first_run(task.session, task.model)
         if first is None:
+            task.empty = True
             return None
         seed, choices, task.no_third = first
         runs = [seed, *hill_climb(task.model, choices)]

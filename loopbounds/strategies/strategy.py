@@ -62,7 +62,9 @@ class Strategy(Protocol):
 class ProofTask:
     """One model to be bounded, with the strategies' shared knowledge and budgets.
 
-    ``most``: no larger bound is proved by distance. ``samples``: None until runs are sampled.
+    ``most``: no larger bound is proved by distance. ``samples``: None until runs are sampled, and
+    if there is no initial state (``empty``). ``attained``: executions of a run known in closed
+    form. ``too_long``: it has more executions than any bound to prove.
     ``no_third``: the bound 2, if bounded model checking finds no third execution. ``remaining``:
     the candidates of the full model that Houdini retained; None before.
     """
@@ -75,6 +77,9 @@ class ProofTask:
     no_third: InductiveBound | None = None
     remaining: list[Term] | None = None
     best: ProvedBound | None = None
+    attained: int = 1
+    too_long: bool = False
+    empty: bool = False
     session: SolverSession = field(init=False)  # shared by most strategies, with one budget
 
     def __post_init__(self) -> None:
@@ -100,7 +105,7 @@ class ProofTask:
     @property
     def reached(self) -> int:
         """The executions of the longest run found: no bound is lower."""
-        return 1 if self.samples is None else self.samples.reached
+        return max(self.attained, 1 if self.samples is None else self.samples.reached)
 
     @property
     def is_short(self) -> bool:
@@ -115,7 +120,10 @@ class ProofTask:
     @property
     def is_settled(self) -> bool:
         """Whether no other strategy needs to be tried."""
-        if self.samples is None or self.samples.is_endless:
+        endless = self.samples is not None and self.samples.is_endless
+        if self.empty or self.too_long or endless:
+            return True
+        if self.best is not None and self.best.bound == self.attained:
             return True
         return self.best is not None and self.best.bound <= table.USEFUL and self.best.final
 

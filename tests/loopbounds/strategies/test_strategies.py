@@ -19,15 +19,17 @@ from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.models import BUDGET, PROVED, UP, M, N, X, bits, counted, word
 
 DOCUMENT = Path(loopbounds.__file__).parents[1] / "docs" / "loopbounds.md"
+BY_32 = terms.add(X, word(32))
 BY_EIGHT = terms.add(X, word(8))
 MODELS = {
+    "closed form of a linear loop": (PROVED["a million"][0], 1 << 20),
     "Houdini at the longest run": (PROVED["up to a limit"][0], 121),
     "acceleration in linear phases": (
         LoopModel((), (StateVariable(X, word(0), BY_EIGHT),), (), (), terms.ult(X, word(1 << 15))),
         4097,
     ),
     "Houdini on equations": (
-        counted(bits(N, 0xFFF8), BY_EIGHT, terms.negate(terms.eq(X, word(1 << 16)))),
+        counted(bits(N, 0xFFF8), BY_EIGHT, terms.ult(X, word(1 << 16))),
         8193,
     ),
     "bounded model checking": (counted(word(0), UP, terms.ult(X, bits(N, 1))), 2),
@@ -35,12 +37,15 @@ MODELS = {
         counted(
             N,
             UP,
-            terms.negate(terms.eq(X, M)),
-            terms.ule(terms.sub(M, N), word(70_000)),
+            terms.ult(X, M),
+            terms.both(terms.ule(N, M), terms.ule(terms.sub(M, N), word(70_000))),
         ),
         70_001,
     ),
-    "k-induction": (PROVED["a million"][0], 1 << 20),
+    "k-induction": (
+        counted(M, BY_32, terms.ult(terms.sub(X, M), word((32 << 20) - 32))),
+        1 << 20,
+    ),
 }
 
 
