@@ -28,7 +28,7 @@ def prove(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
     Raises nothing if a solver fails.
     """
     models = LoopAbstractions.of(model)
-    outcome = prove_model(models.simple, models.first_budget(budget), checker)
+    outcome = prove_model(models.simple, models.first_budget(budget), checker, models.first_most)
     return models.refined(outcome, budget, checker)
 
 
@@ -53,6 +53,11 @@ class LoopAbstractions:
     def first_budget(self, budget: Budget) -> Budget:
         """The budget of the simple model."""
         return budget if self.simple == self.whole else _share(budget)
+
+    @property
+    def first_most(self) -> int:
+        """The largest bound to prove of the simple model: a detailed one may follow."""
+        return table.HUGE if self.simple == self.whole else table.USEFUL
 
     def refined(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
         """The outcome for the loop; ``outcome`` is the one for the simple model.

@@ -428,7 +428,8 @@ def _outcomes_of(
 ) -> list[ProofOutcome]:
     """The outcome for the shared simple model, proved unless given, then one per loop."""
     first = queries[0]
-    simple = proof or prove_model(first.simple, first.first_budget(budget), checker)
+    given = first.first_budget(budget)
+    simple = proof or prove_model(first.simple, given, checker, first.first_most)
     outcomes = [models.refined(simple, budget, checker) for models in queries]
     return [simple, *outcomes]
 

@@ -10,33 +10,51 @@ to prove, the model has a run of that length, and no other strategy finds a boun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopbounds.budgets import table
 from loopbounds.strategies.session import OutOfTime, SolverSession
 from loopbounds.strategies.strategy import InductiveBound, ProofTask, ProvedBound, prove_by
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import FALSE, Term, const, eq, mask, operation, sub, ule
+from loopbounds.terms.bit_vectors import FALSE, Term, const, eq, mask, operation, sub, sym, ule
 from loopbounds.terms.evaluate import compile_terms
-from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, StateVariable
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from loopbounds.transition.stepper import ModelStepper
 
 __all__ = ["ClosedForm", "MovingWord", "moving_word"]
 
 
+FIRST, DISTANCE = sym("first", COUNT_WIDTH), sym("distance", COUNT_WIDTH)
+
+
 @dataclass(frozen=True, slots=True)
 class MovingWord:
-    """The only word of a model; ``distance`` from its initial value to the end, over parameters.
+    """The only word of a model, which moves from ``first`` to ``end``, terms over parameters.
 
-    ``step``: the change in each iteration, towards the end. ``moved``: the word after ``COUNT``
-    executions.
+    ``change``: of each iteration, a power of two up or down, modulo 2**32.
     """
 
-    distance: Term
-    step: int
-    moved: Term
+    symbol: Term
+    first: Term
+    end: Term
+    change: int
+
+    @property
+    def step(self) -> int:
+        """The amount of the change."""
+        return -self.change & mask(COUNT_WIDTH) if self.down else self.change
+
+    @property
+    def down(self) -> bool:
+        """Whether the word gets smaller."""
+        return bool(self.change >> COUNT_WIDTH - 1)
+
+    @property
+    def distance(self) -> Term:
+        """From the first word to the end, in the direction of the change."""
+        return sub(self.first, self.end) if self.down else sub(self.end, self.first)
 
     @property
     def divides(self) -> Term:
@@ -48,11 +66,33 @@ class MovingWord:
         """The end is at most ``steps`` steps away."""
         return ule(self.distance, const(steps * self.step, COUNT_WIDTH))
 
-    def relations(self, model: LoopModel, steps: int) -> tuple[Term, ...]:
-        """The relations that bound the executions by ``steps + 1``, inductively."""
-        passed = terms.scale(sub(COUNT, const(1, COUNT_WIDTH)), self.step)
-        where = eq(model.state[0].symbol, self.moved)
-        return where, ule(passed, self.distance), self.within(steps), self.divides
+    def named(self, model: LoopModel) -> tuple[LoopModel, MovingWord]:
+        """The model with symbols for the first word and the distance, and its word.
+
+        It has the same runs: its constraints define the symbols. An induction step then has no term
+        of the ends, and the first word cancels out.
+        """
+        end = sub(FIRST, DISTANCE) if self.down else terms.add(FIRST, DISTANCE)
+        named = replace(self, first=FIRST, end=end)
+        following = terms.add(self.symbol, const(self.change, COUNT_WIDTH))
+        changed = replace(
+            model,
+            parameters=(*model.parameters, FIRST, DISTANCE),
+            state=(StateVariable(self.symbol, FIRST, following),),
+            constraints=(*model.constraints, eq(FIRST, self.first), eq(DISTANCE, self.distance)),
+            again=terms.negate(eq(self.symbol, end)),
+        )
+        return changed, named
+
+    def relations(self, steps: int) -> tuple[Term, ...]:
+        """The relations that bound the executions by ``steps + 1``, inductively.
+
+        No sum wraps: ``steps + 1`` steps are less than 2**32.
+        """
+        passed = sub(COUNT, const(1, COUNT_WIDTH))
+        moved = terms.add(self.first, terms.scale(passed, self.change))
+        far = ule(terms.scale(passed, self.step), self.distance)
+        return eq(self.symbol, moved), far, self.within(steps), self.divides
 
 
 def moving_word(model: LoopModel) -> MovingWord | None:
@@ -64,20 +104,14 @@ def moving_word(model: LoopModel) -> MovingWord | None:
     change = sub(word.next, symbol).constant if symbol.width == COUNT_WIDTH else None
     if not change or compared.op != "eq" or compared.args[0].width != COUNT_WIDTH:
         return None
-    down = change >> COUNT_WIDTH - 1
-    step = -change & mask(COUNT_WIDTH) if down else change
-    if step & (step - 1):
-        return None
-    past = sub(*compared.args)  # the word less its end
+    past = sub(*compared.args)  # the word less its end, or the other way
     if symbol in rewrite.symbols([sub(past, symbol)]):
         past = terms.neg(past)
-    if symbol in rewrite.symbols([sub(past, symbol)]):
+    end = sub(symbol, past)
+    if symbol in rewrite.symbols([end]) or {FIRST, DISTANCE} & {*model.parameters}:
         return None
-    ahead = past if down else terms.neg(past)
-    passed = terms.scale(sub(COUNT, const(1, COUNT_WIDTH)), change)
-    return MovingWord(
-        rewrite.substitute(ahead, {symbol: word.initial}), step, terms.add(word.initial, passed)
-    )
+    found = MovingWord(symbol, word.initial, end, change)
+    return None if found.step & (found.step - 1) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +128,10 @@ class ClosedForm:
         """As ``Strategy``; tells the task if the model has runs longer than any bound to prove."""
         word = moving_word(task.model)
         assert word is not None
-        search = _Search(task.distance_session, task.model, word)
+        model, word = word.named(task.model)
+        session = task.distance_session
+        session.turn_to(model)
+        search = _Search(session, model, word)
         least = search.first()
         if least is None or not search.always(word.divides):
             return None
@@ -104,9 +141,7 @@ class ClosedForm:
             task.too_long, task.attained = True, min(further + 1, table.RUN_STEPS)
             return None
         steps = search.most(least, most)
-        found = InductiveBound(steps + 1, word.relations(task.model, steps))
-        if not search.always(found.claim, table.INDUCTION_DEPTH):
-            return None
+        found = InductiveBound(steps + 1, word.relations(steps))
         task.attained = steps + 1
         return prove_by(search.session, found)
 
@@ -130,22 +165,24 @@ class _Search:
     def most(self, low: int, high: int) -> int:
         """The largest distance, from ``low``, which some state has, to ``high``.
 
-        Sizes are powers of two, so that the last step is often just before one.
+        Its number of bits is found first. Sizes are powers of two, so that the last step is often
+        the largest number of so many bits.
         """
-        near = False
+        while low.bit_length() < high.bit_length():
+            middle = (1 << (low.bit_length() + high.bit_length()) // 2) - 1
+            further = self.beyond(middle)
+            low, high = (low, middle) if further is None else (further, high)
+        near = True
         while low < high:
-            middle = high - 1 if near and high - low > 1 else _halved(low, high)
+            middle = high - 1 if near else (low + high) // 2
             further = self.beyond(middle)
             low, high = (low, middle) if further is None else (further, high)
             near = further is not None and not near
         return high
 
-    def always(self, claim: Term, depth: int = 0) -> bool:
-        """Whether ``claim`` holds in initial states, or in all states by induction of ``depth``."""
-        [result] = self.session.check([("claim", claim)], [InvariantQuery("claim", depth)])
-        if depth:
-            return result.verdict is InvariantVerdict.TRUE
-        return self._of(result.verdict) is False
+    def always(self, claim: Term) -> bool:
+        """Whether ``claim`` holds in initial states."""
+        return self._violating(claim) is None
 
     def _violating(self, claim: Term) -> int | None:
         """The distance in an initial state that violates ``claim``; None if there is none."""
@@ -163,9 +200,3 @@ class _Search:
         if verdict is InvariantVerdict.EXPIRED:
             raise OutOfTime
         return verdict is InvariantVerdict.FALSE
-
-
-def _halved(low: int, high: int) -> int:
-    """The number from ``low`` to below ``high`` that is one less than the roundest number."""
-    apart = (low + 1 ^ high).bit_length() - 1
-    return (high >> apart << apart) - 1 if apart >= 0 else low
