@@ -32,9 +32,12 @@ from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, HitClass, Reference, ReferenceKind
 from cache.unlocked import unlocked_nodes, unlocks_code
 from cache.wrong_paths import UNKNOWN_CODE, InsnAt, WrongLines, WrongPaths
+from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import ControlFlow
+from quoll.arm.return_stack import UNKNOWN_RETURNS, ReturnStack
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
+from quoll.inlining.return_stacks import return_stacks, returns_as_predicted
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["AddressStrides", "FetchClasses", "FetchClassifier"]
@@ -96,6 +99,28 @@ class _BlockFetches:
         return self.inside + self.past + self.at_target
 
 
+class _BlockEnd(NamedTuple):
+    """The return stack at a block; ``right``: it predicts the block's own return, surely right."""
+
+    returns: ReturnStack
+    right: bool
+
+
+UNKNOWN_END = _BlockEnd(UNKNOWN_RETURNS, right=False)
+
+
+def _block_ends(
+    graph: Supergraph, flow: FlowOrder, prediction: BranchPrediction
+) -> list[_BlockEnd]:
+    """Of each node."""
+    if prediction is not BranchPrediction.RETURNS:
+        return [UNKNOWN_END] * len(graph.nodes)
+    return [
+        UNKNOWN_END if stack is None else _BlockEnd(stack, returns_as_predicted(graph, node, stack))
+        for node, stack in enumerate(return_stacks(graph, flow.graph, flow.order))
+    ]
+
+
 def _redirects(graph: Supergraph, edge: int) -> bool:
     """Whether traversing ``edge`` discards the instructions fetched behind the source block."""
     taken = graph.edges[edge]
@@ -106,29 +131,37 @@ def _redirects(graph: Supergraph, edge: int) -> bool:
 class _FetchModel:
     """Fetches per block, computed once for all its contexts."""
 
-    def __init__(self, graph: Supergraph, hierarchy: CacheHierarchy, code: InsnAt) -> None:
+    def __init__(
+        self,
+        graph: Supergraph,
+        hierarchy: CacheHierarchy,
+        code: InsnAt,
+        ends: Sequence[_BlockEnd],
+    ) -> None:
         self._hierarchy = hierarchy
         self._geometry = hierarchy.l1i
         ahead, prediction = hierarchy.fetch_ahead, hierarchy.prediction
         self._wrong = WrongPaths(hierarchy.l1i, ahead, prediction, code)
-        self._stale = self._lines_fetched_early(node.block for node in graph.nodes)
-        self._blocks: dict[int, _BlockFetches] = {}
+        at_ends = zip(graph.nodes, ends, strict=True)
+        self._stale = self._lines_fetched_early((node.block, end) for node, end in at_ends)
+        self._blocks: dict[tuple[int, _BlockEnd], _BlockFetches] = {}
 
-    def _lines_fetched_early(self, blocks: Iterable[Block]) -> frozenset[int]:
+    def _lines_fetched_early(self, blocks: Iterable[tuple[Block, _BlockEnd]]) -> frozenset[int]:
         """Lines whose copy may be fetched before an invalidation and dropped by it.
 
         With ``UNKNOWN_CODE`` among them: any line.
         """
-        fetched: set[int] = set()
+        fetched: set[tuple[int, _BlockEnd]] = set()
         lines: set[int] = set()
-        for block in blocks:
-            if id(block) in fetched:
+        for block, end in blocks:
+            if (id(block), end) in fetched:
                 continue
-            fetched.add(id(block))
+            fetched.add((id(block), end))
             for insn in block.insns:
                 operation = cache_operation(insn)
                 if operation.forget_i or operation.drop_i:
-                    behind = self._wrong.behind(insn, least=1)  # the next one is always here
+                    # the next one is always here
+                    behind = self._wrong.behind(insn, 1, end.returns)
                     lines.update(behind.lines)
         return frozenset(lines)
 
@@ -144,14 +177,14 @@ class _FetchModel:
             if not fetch.forget and not fetch.drop
         }
 
-    def of(self, block: Block) -> _BlockFetches:
+    def of(self, block: Block, end: _BlockEnd) -> _BlockFetches:
         """The fetches of ``block``."""
-        fetches = self._blocks.get(id(block))
+        fetches = self._blocks.get((id(block), end))
         if fetches is None:
-            fetches = self._blocks[id(block)] = self._fetches(block)
+            fetches = self._blocks[id(block), end] = self._fetches(block, end)
         return fetches
 
-    def _fetches(self, block: Block) -> _BlockFetches:
+    def _fetches(self, block: Block, end: _BlockEnd) -> _BlockFetches:
         inside: list[LineFetch] = []
         current: int | None = None
         for index, insn in enumerate(block.insns):
@@ -184,17 +217,20 @@ class _FetchModel:
                 )
                 inside.extend(
                     fetch._replace(dropped=True)
-                    for fetch in self._requested(index, self._wrong.behind(insn))
+                    for fetch in self._requested(index, self._wrong.behind(insn, 0, end.returns))
                 )
                 current = None
             if operation.refetch:
                 if not operation.forget_i:  # prefetched lines stay in the cache
-                    inside.extend(self._requested(index, self._wrong.past(insn)))
+                    inside.extend(self._requested(index, self._wrong.past(insn, end.returns)))
                 current = None
         last = len(block.insns) - 1
         past, at_target = (
             tuple(self._requested(last, wrong))
-            for wrong in (self._wrong.past(block.last), self._wrong.at_target(block.last))
+            for wrong in (
+                self._wrong.past(block.last, end.returns, right=end.right),
+                self._wrong.at_target(block.last, end.returns),
+            )
         )
         return _BlockFetches(tuple(inside), past, at_target)
 
@@ -202,8 +238,10 @@ class _FetchModel:
         """Fetches that may happen past an instruction.
 
         Code that is not known may fetch as many lines as the longest path, and nothing is known
-        afterwards.
+        afterwards. One path is followed, so that these lines are charged once, wherever it gets to
+        such code.
         """
+        unknown = wrong.most
         for line in wrong.lines:
             if line != UNKNOWN_CODE:
                 yield self._fetch(insn, line, certain=False)
@@ -211,7 +249,8 @@ class _FetchModel:
             dropping = LineFetch(
                 insn, 0, 1, Cacheability.ALWAYS, fixed=False, certain=False, drop=True
             )
-            yield from [dropping] * wrong.most
+            yield from [dropping] * unknown
+            unknown = 0
             yield LineFetch(insn, 0, 0, Cacheability.NEVER, fixed=False, certain=False, forget=True)
 
     def _fetch(self, insn: int, line: int, *, certain: bool) -> LineFetch:
@@ -262,10 +301,12 @@ class FetchClassifier:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
         self.strides = strides
         self.policy = hierarchy.policy
-        self.model = _FetchModel(graph, hierarchy, code)
+        self.ends = _block_ends(graph, flow, hierarchy.prediction)
+        self.model = _FetchModel(graph, hierarchy, code, self.ends)
         locked = self.hierarchy.locked_i
         self.unlocked = unlocked_nodes(graph, unlocks_code) if locked else frozenset[int]()
-        self.fetches: dict[int, _BlockFetches] = {}  # of blocks with locked lines
+        # of blocks with locked lines
+        self.fetches: dict[tuple[int, _BlockEnd], _BlockFetches] = {}
         self.redirecting = [_redirects(graph, e) for e in range(len(graph.edges))]
         # by the identity of a fetch: the model makes the fetches of a block once
         self.steps: dict[tuple[int, int | None], _FetchStep] = {}
@@ -322,12 +363,13 @@ class FetchClassifier:
     def _fetches(self, index: int) -> _BlockFetches:
         """The fetches of a node; nodes of a block share them if they have the same locked lines."""
         block, locked = self.graph.nodes[index].block, self.hierarchy.locked_i
+        end = self.ends[index]
         if not locked or index in self.unlocked:
-            return self.model.of(block)
-        found = self.fetches.get(id(block))
+            return self.model.of(block, end)
+        found = self.fetches.get((id(block), end))
         if found is None:
-            of_block = self.model.of(block)
-            found = self.fetches[id(block)] = _BlockFetches(
+            of_block = self.model.of(block, end)
+            found = self.fetches[id(block), end] = _BlockFetches(
                 *(
                     tuple(f._replace(held=f.fixed and locked.holds_line(f.line)) for f in those)
                     for those in (of_block.inside, of_block.past, of_block.at_target)

@@ -4,7 +4,7 @@ A *wrong path* begins behind a branch that is taken, or at the target of one tha
 when the branch is resolved. Branches on it are predicted, too: fetch may follow both successors of
 each branch that the predictor may take, for ``fetch_ahead`` bytes in all. A folded branch takes no
 slot of the pipeline, and so none of the bytes; a branch behind a folded one is not folded (ARM1176
-TRM, DDI 0301, 5.2.4).
+TRM, DDI 0301, 5.2.4). A return on it may go to each address that the return stack may predict.
 
 The lines are in preorder, so that each wrong path fetches a subsequence of them. A cache analysis
 that takes each as join(access, no access) covers every wrong path. A wrong path follows one
@@ -22,6 +22,7 @@ from cache.geometry import CacheGeometry
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
+from quoll.arm.return_stack import EMPTY, UNKNOWN_RETURNS, ReturnStack
 from quoll.image.image import Image
 
 __all__ = ["UNKNOWN_CODE", "InsnAt", "WrongLines", "WrongPaths", "constant_code"]
@@ -65,25 +66,37 @@ class WrongPaths:
     ) -> None:
         self.geometry, self.fetch_ahead = geometry, fetch_ahead
         self.prediction, self.code = prediction, code
-        self._known: dict[tuple[int, bool, int, bool], WrongLines] = {}
+        self._known: dict[tuple[int, bool, int, bool, ReturnStack], WrongLines] = {}
 
-    def behind(self, insn: Insn, least: int = 0) -> WrongLines:
+    def behind(
+        self, insn: Insn, least: int = 0, returns: ReturnStack = UNKNOWN_RETURNS
+    ) -> WrongLines:
         """Lines that may be fetched past ``insn``, without a taken branch to its target.
 
-        At least ``least`` bytes are fetched.
+        At least ``least`` bytes are fetched. ``returns``: the return stack before ``insn``.
         """
         ahead = max(self.fetch_ahead, least)
         if self.prediction is BranchPrediction.OFF:
             lines = tuple(self.geometry.lines(insn.next, ahead)) if ahead else ()
             return WrongLines(lines, len(lines))
-        return self._from(insn.next, insn.thumb, ahead, folded=False)
+        return self._from(insn.next, insn.thumb, ahead, returns, folded=False)
 
-    def past(self, insn: Insn) -> WrongLines:
-        """Lines to fetch after ``insn``, the last one of a block, if it transfers control."""
+    def past(
+        self, insn: Insn, returns: ReturnStack = UNKNOWN_RETURNS, *, right: bool = False
+    ) -> WrongLines:
+        """Lines to fetch after ``insn``, the last one of a block, if it transfers control.
+
+        ``right``: it is a return, and surely predicted right.
+        """
         end = self.geometry.line(insn.next - 1)
-        return self._first_fetches(end, self.behind(insn))
+        early = self.behind(insn, returns=returns)
+        if right or not self.prediction.predicts_return(insn):
+            return self._first_fetches(end, early)
+        there = self._at_returns(returns, self.fetch_ahead)
+        lines = (*early.lines, *there.lines)
+        return self._first_fetches(end, WrongLines(lines, early.most + there.most))
 
-    def at_target(self, insn: Insn) -> WrongLines:
+    def at_target(self, insn: Insn, returns: ReturnStack = UNKNOWN_RETURNS) -> WrongLines:
         """Lines to fetch after ``insn`` if it is a branch that is not taken: at its target.
 
         Before a branch is decoded, and predicted by its direction, lines behind it may be fetched.
@@ -92,8 +105,15 @@ class WrongPaths:
         if insn.target is None or not insn.conditional or not self.prediction.follows(insn):
             return NOWHERE
         end = self.geometry.line(insn.next - 1)
-        early = self.behind(insn) if BranchPrediction.STATIC.follows(insn) else NOWHERE
-        there = self._from(insn.target, insn.target_thumb, self.fetch_ahead, folded=False)
+        by_direction = BranchPrediction.STATIC.follows(insn)
+        early = self.behind(insn, returns=returns) if by_direction else NOWHERE
+        there = self._from(
+            insn.target,
+            insn.target_thumb,
+            self.fetch_ahead,
+            returns.on_wrong_path(insn),
+            folded=False,
+        )
         competing = self._competing((end, *early.lines, *there.lines))
         lines = (line for line in early.lines if line in competing or line == UNKNOWN_CODE)
         most = early.most + there.most
@@ -119,11 +139,28 @@ class WrongPaths:
         shared = [found for found in of_set.values() if len(found) > 1]
         return frozenset(line for found in shared for line in found)
 
-    def _from(self, addr: int, thumb: bool, left: int, *, folded: bool) -> WrongLines:
+    def _at_returns(self, returns: ReturnStack, left: int) -> WrongLines:
+        """The lines of ``left`` bytes from the address on that the stack predicts."""
+        if left <= 0:
+            return NOWHERE
+        if returns.top is None:
+            return WrongLines((UNKNOWN_CODE,), left)
+        popped = returns.popped()
+        ways = [
+            self._from(address.addr, address.thumb, left, popped, folded=False)
+            for address in sorted(returns.top - {EMPTY})
+        ]
+        lines = _changes(line for way in ways for line in way.lines)
+        return WrongLines(lines, max((way.most for way in ways), default=0))
+
+    def _from(
+        self, addr: int, thumb: bool, left: int, returns: ReturnStack, *, folded: bool
+    ) -> WrongLines:
         """The lines of ``left`` bytes from ``addr`` on; ``folded``: a branch before it may be."""
         if left <= 0:
             return NOWHERE
-        key = addr, thumb, left, folded
+        known = returns if self.prediction.of_returns else UNKNOWN_RETURNS
+        key = addr, thumb, left, folded, known
         found = self._known.get(key)
         if found is None:
             found = self._followed(*key)
@@ -132,16 +169,21 @@ class WrongPaths:
             self._known[key] = found
         return found
 
-    def _followed(self, addr: int, thumb: bool, left: int, folded: bool) -> WrongLines:
+    def _followed(
+        self, addr: int, thumb: bool, left: int, folded: bool, returns: ReturnStack
+    ) -> WrongLines:
         insn = self.code(addr, thumb)
         if insn is None:
             return WrongLines((*self.geometry.lines(addr, left), UNKNOWN_CODE), left)
         free = self.prediction.folds(insn) and not folded
         after = left if free else left - insn.size
         own = tuple(self.geometry.lines(addr, min(left, insn.size)))
-        ways = [self._from(insn.next, thumb, after, folded=free)]
+        then = returns.on_wrong_path(insn) if self.prediction.of_returns else returns
+        ways = [self._from(insn.next, thumb, after, then.join(returns), folded=free)]
         if insn.target is not None and self.prediction.follows(insn):
-            ways.append(self._from(insn.target, insn.target_thumb, after, folded=free))
+            ways.append(self._from(insn.target, insn.target_thumb, after, then, folded=free))
+        if self.prediction.predicts_return(insn):
+            ways.append(self._at_returns(returns, after))
         lines = _changes((*own, *(line for way in ways for line in way.lines)))
         longest = max(way.most - (way.lines[:1] == own[-1:]) for way in ways)
         return WrongLines(lines, len(own) + longest)

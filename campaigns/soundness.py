@@ -2,7 +2,8 @@
 
 Each program is compiled for one of two cores, in ARM or Thumb state, at one of six levels; analysed
 without facts; run on random inputs, and each run replayed on the concrete machine from random
-states. Results are stored, so that a campaign that was stopped goes on where it ended. Prints a
+states. Results are stored, so that a campaign that was stopped goes on where it ended; with
+``--minutes`` it ends by itself, and the table has the programs until then. Prints a
 table by core and state; exits with status 1 if an execution took longer than its bound or the
 charge of its path, or left the graph. ``--write`` puts the table into docs/results/validation.md.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from statistics import median, quantiles
+from time import monotonic
 from typing import Any
 
 from campaigns.documented import markdown, replace
@@ -27,6 +30,7 @@ from wcet.sweep.task import Json, Task
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os", "-Og")
 CORES = (("kzm", "arm1136jf-s"), ("cubieboard", "cortex-a8"))
 BUILDS = [(*core, thumb, level) for level in LEVELS for core in CORES for thumb in (False, True)]
+TOGETHER = 48  # programs between two looks at the time
 HEAD = (
     "core, state", "programs", "bounded", "executions", "exceeded",
     "bound/seen: least, median, 90 %", "charge/seen: least, median, 90 %",
@@ -54,6 +58,8 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=4, help="runs of a program")
     parser.add_argument("--states", type=int, default=50, help="replays of a run")
     parser.add_argument("--scheduler", help="of a Dask cluster (default: this machine)")
+    parser.add_argument("--workers", type=int, help="processes of this machine (default: all)")
+    parser.add_argument("--minutes", type=float, default=inf, help="begin no programs after them")
     parser.add_argument("--write", action="store_true", help="into docs/results/validation.md")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.programs)
@@ -63,7 +69,18 @@ def main() -> int:
         for s in seeds
     ]
     folder = ResultFolder(Path(build.ROOT, "build/soundness"))
-    outcomes = run_tasks(tasks, folder, progress(len(tasks)), scheduler=options.scheduler)
+    report, outcomes, end = (
+        progress(len(tasks)),
+        list[Outcome](),
+        monotonic() + 60 * options.minutes,
+    )
+    together = len(tasks) if options.minutes == inf else TOGETHER
+    while len(outcomes) < len(tasks) and monotonic() < end:
+        some = tasks[len(outcomes) : len(outcomes) + together]
+        outcomes += run_tasks(
+            some, folder, report, scheduler=options.scheduler, workers=options.workers
+        )
+    seeds = seeds[: len(outcomes)]
     faults = [
         f"seed {seed}, {' '.join(map(str, BUILDS[seed % len(BUILDS)]))}: {text}"
         for seed, outcome in zip(seeds, outcomes, strict=True)

@@ -25,7 +25,9 @@ from quoll.cfg.cfg import Block, EdgeKind
 from quoll.graph.fixpoint import solve
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["BlockTime", "BlockTimer", "BlockTimes", "block_times"]
+__all__ = ["BlockTime", "BlockTimer", "BlockTimes", "block_times", "mispredicted_return"]
+
+WRONG_RETURN, WRONG_LOADED_RETURN = 7, 9  # cycles (DDI 0301, tables 16-11, 16-12 and 16-19)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,10 @@ class BlockTimer:
         # If a branch is predicted to be taken and is not, control goes to the next instruction as
         # late as to the target of a taken one (DDI 0301, table 16-11). Correct predictions take
         # less, folded branches nothing: all of them are covered, as times are monotone.
-        wrong = insn.conditional and self.timing.branches.prediction.follows(insn)
+        prediction = self.timing.branches.prediction
+        wrong = insn.conditional and prediction.follows(insn)
+        if prediction.predicts_return(insn):
+            taken = max(taken, start + mispredicted_return(insn))
         return taken, max(falls, taken) if wrong else falls
 
 
@@ -220,6 +225,11 @@ class _Model:
     def _is_aligned8(self, node: int, insn: int) -> bool:
         values = self.addresses.access(node, insn)
         return values is not None and (values.low | values.stride) % 8 == 0
+
+
+def mispredicted_return(insn: Insn) -> int:
+    """Cycles from the issue of a return to that of its target, if another one was predicted."""
+    return WRONG_RETURN if insn.memory is None else WRONG_LOADED_RETURN
 
 
 def transfers(insn: Insn) -> bool:

@@ -1,9 +1,9 @@
-"""The pipeline with the branch predictor of the ARM1136, without its return stack.
+"""The pipeline with the branch predictor of the ARM1136, with or without its return stack.
 
 128 direct-mapped entries have a history of two bits each; a branch without an entry is predicted by
 its direction (ARM1176 TRM, DDI 0301, 5.2). The contents at the start are random. So is every choice
 that the manual leaves open: the bits of the index, the history of a new entry, which branches are
-folded, how far a wrong path is fetched.
+folded, how far a wrong path is fetched, whether a call on it pushes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from pipeline.block_times import mispredicted_return
 from pipeline.classes import InsnClass
 from pipeline.core import CoreTable
 from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
+from pipeline.return_stack_simulator import SimulatedReturnStack
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import ControlFlow, Insn
+from quoll.arm.return_stack import ReturnAddress, is_call, may_return, surely_returns
 
 __all__ = ["PredictingMachine", "SimulatedPredictor"]
 
@@ -37,7 +40,7 @@ class SimulatedPredictor:
     def __init__(
         self, prediction: BranchPrediction, random: Random, branches: Sequence[int] = ()
     ) -> None:
-        self._dynamic = prediction is BranchPrediction.DYNAMIC
+        self._dynamic = prediction.by_history
         self._random = random
         self._shift = random.choice([1, 2, 3])
         self._entries: dict[int, _Entry] = {}
@@ -89,7 +92,10 @@ class SimulatedPredictor:
 
 
 class PredictingMachine(PipelineMachine):
-    """``code``: the instruction at an address, in an instruction set; None: no more is fetched."""
+    """``code``: the instruction at an address, in an instruction set; None: no more is fetched.
+
+    ``returns``: None without a return stack. ``steady``: wrong paths leave it as it was.
+    """
 
     def __init__(
         self,
@@ -100,18 +106,39 @@ class PredictingMachine(PipelineMachine):
         code: Callable[[int, bool], Insn | None],
         *,
         aligned: bool = True,
+        returns: SimulatedReturnStack | None = None,
+        steady: bool = True,
     ) -> None:
         super().__init__(core, memory, chip, aligned=aligned)
         self.predictor, self.code = predictor, code
-        self.wrong = 0  # predictions
+        self.returns, self.steady = returns, steady
+        self.wrong = self.right_returns = 0  # predictions
+        self._returning: tuple[Insn, ReturnAddress, int] | None = None  # predicted; issue cycle
+
+    def start(self, addr: int) -> None:
+        """Control arrives at ``addr``: a predicted return is resolved."""
+        if self._returning is not None:
+            insn, predicted, cycle = self._returning
+            self._returning = None
+            if predicted.addr == addr:
+                self.right_returns += 1
+                self.clock = cycle + STATIC_TAKEN
+            else:
+                self.wrong += 1
+                self.clock = max(self.clock, cycle + mispredicted_return(insn))
+                self._wrong_path(*predicted, cycle)
+        super().start(addr)
 
     def _begin(self, step: ExecutedInsn, kind: InsnClass, cycle: int) -> None:
         """As without a predictor, except for the next issue slot, and fetches on a wrong path."""
         super()._begin(step, kind, cycle)
         insn = step.insn
+        if self.returns is not None and is_call(insn) and step.taken:
+            self.returns.push(ReturnAddress(insn.next, insn.thumb))
         if insn.target is None:
             if kind.taken is not None and step.taken:
                 self._wrong_path(insn.next, insn.thumb, cycle)
+                self._indirect(insn, cycle)
             return
         predicted = self.predictor.predicts_taken(insn)
         right = predicted == step.taken
@@ -128,6 +155,15 @@ class PredictingMachine(PipelineMachine):
         self.wrong += not right
         self.predictor.resolve(insn, taken=step.taken)
 
+    def _indirect(self, insn: Insn, cycle: int) -> None:
+        """The return stack behind a taken branch without a direct target."""
+        if self.returns is None or not may_return(insn):
+            return
+        if surely_returns(insn) or self.chip.random.random() < 0.5:
+            predicted = self.returns.pop()
+            if predicted is not None:
+                self._returning = insn, predicted, cycle
+
     def _predicted(self, insn: Insn, *, taken: bool) -> int:
         """Cycles of a branch that is predicted right."""
         if self.predictor.may_fold(insn):
@@ -138,7 +174,10 @@ class PredictingMachine(PipelineMachine):
 
     def _wrong_path(self, addr: int, thumb: bool, cycle: int) -> None:
         """Fetch from ``addr`` on, as far as drawn; branches that are met are predicted, too."""
-        random, folded = self.chip.random, False
+        random, folded, before = self.chip.random, False, self.returns
+        returns = None if before is None else before.copy()
+        if not self.steady:
+            self.returns = returns
         left = random.randint(0, self.chip.prefetch_bytes)
         while left > 0:
             insn = self.code(addr, thumb)
@@ -149,9 +188,16 @@ class PredictingMachine(PipelineMachine):
             folded = insn.target is not None and not folded and self.predictor.may_fold(insn)
             left -= 0 if folded else insn.size
             addr = insn.next
+            if returns is not None and is_call(insn) and random.random() < 0.5:
+                returns.push(ReturnAddress(insn.next, insn.thumb))
             if insn.target is not None and self.predictor.predicts_taken(insn):
                 self._decoded_late(insn, left, cycle)
                 addr, thumb = insn.target, insn.target_thumb
+            elif returns is not None and may_return(insn):
+                predicted = returns.pop()
+                if predicted is not None:
+                    self._decoded_late(insn, left, cycle)
+                    addr, thumb = predicted
 
     def _decoded_late(self, insn: Insn, left: int, cycle: int) -> None:
         """Fetch some bytes behind a branch before it is decoded, and predicted by its direction."""

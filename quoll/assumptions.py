@@ -524,6 +524,24 @@ WRONG_PATHS = AssumptionKind(
     refuted_by="a line or a translation that only a wrong path from elsewhere could have loaded",
     checked_by=BOARD,
 )
+WRONG_RETURNS = AssumptionKind(
+    "platform: wrong-path, returns",
+    "platform {platform}: wrong-path: a branch with a direct target sends fetch to that target or "
+    "behind it, a return to an address that the return stack predicts or behind it, no other "
+    "instruction is predicted, and no data is accessed before a branch is resolved",
+    proved_by=WRONG_PATHS.proved_by,
+    refuted_by=WRONG_PATHS.refuted_by,
+    checked_by=BOARD,
+)
+RETURN_STACK = AssumptionKind(
+    "platform: return-stack",
+    "platform {platform}: return-stack: an executed call has pushed its return address before the "
+    "next return is predicted, and code that is not executed leaves the return stack as it was",
+    proved_by="nothing: the manual says that the address comes from the Execute stage, not when "
+    "the stack is popped; without it: branch.predictor = arm1136-any-returns",
+    refuted_by="a return that is predicted wrong although its call is one of the last three",
+    checked_by=BOARD,
+)
 
 
 def _board(key: str, proved_by: str, refuted_by: str) -> AssumptionKind:

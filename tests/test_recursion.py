@@ -27,7 +27,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     LIMITED: (
         "quoll/value_analysis/status_words.py: _made",
-        "cache/wrong_paths.py: WrongPaths._followed, WrongPaths._from",
+        "cache/wrong_paths.py: WrongPaths._at_returns, WrongPaths._followed, WrongPaths._from",
     ),
     HANDS_ON: (
         "cache/must.py: MustState.covered_by, MustState.renamed, MustAnalysis.join, "
@@ -37,6 +37,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "loopbounds/smt/smt_checker.py: SmtChecker.check",
         "quoll/extraction/functions.py: FunctionTable.cfg",
         "quoll/facts/applied.py: AppliedGuidance.moved",
+        "quoll/inlining/return_stacks.py: _Model.join",
         "quoll/facts/regions.py: MemoryRegions.of",
         "quoll/intervals/masked_words.py: bit_and, bit_xor",
         "quoll/preemption/pending.py: _Cases.start",

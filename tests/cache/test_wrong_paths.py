@@ -8,11 +8,15 @@ from cache.geometry import CacheGeometry
 from cache.wrong_paths import UNKNOWN_CODE, WrongPaths
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import Insn
+from quoll.arm.return_stack import EMPTY, ReturnAddress, ReturnStack
 from tests.testing.cache.graphs import at, pool
 
-OFF, STATIC, DYNAMIC = BranchPrediction
+OFF, STATIC, DYNAMIC, RETURNS, ANY_RETURNS = BranchPrediction
+WITH_HISTORY = {DYNAMIC, RETURNS, ANY_RETURNS}
 LINE = 32
-PLAIN, BEQ, ALWAYS, CALL = pool("add r0, r1, r2\nbeq .\nb .\nbleq .\n")
+PLAIN, BEQ, ALWAYS, CALL, ALWAYS_CALL, RETURN = pool(
+    "add r0, r1, r2\nbeq .\nb .\nbleq .\nbl .\nbx lr\n"
+)
 HERE, FORWARD, NEAR, OTHER = (LINE * n for n in (100, 300, 102, 100 + 128))
 
 
@@ -35,11 +39,11 @@ def paths(
 @pytest.mark.parametrize(
     ("insn", "target", "followed"),
     [
-        (BEQ, HERE + LINE, {DYNAMIC}),
-        (BEQ, HERE - LINE, {DYNAMIC, STATIC}),
-        (BEQ, HERE + 4, {DYNAMIC, STATIC}),  # by the sign of the distance
-        (ALWAYS, HERE + LINE, {DYNAMIC, STATIC}),
-        (CALL, HERE + LINE, {DYNAMIC}),
+        (BEQ, HERE + LINE, WITH_HISTORY),
+        (BEQ, HERE - LINE, WITH_HISTORY | {STATIC}),
+        (BEQ, HERE + 4, WITH_HISTORY | {STATIC}),  # by the sign of the distance
+        (ALWAYS, HERE + LINE, WITH_HISTORY | {STATIC}),
+        (CALL, HERE + LINE, WITH_HISTORY),
         (PLAIN, None, set()),
     ],
 )
@@ -102,3 +106,37 @@ def test_code_that_is_not_known_may_change_the_line_with_each_byte() -> None:
     unknown = paths(DYNAMIC, branch(ALWAYS, FORWARD, HERE), known=False, ahead=12)
     assert unknown.past(at(PLAIN, FORWARD - 4)).most == 1 + 12  # folded, the branch is free
     assert unknown.past(at(PLAIN, NEAR - 4)) == ((102, UNKNOWN_CODE), 12)
+
+
+BACK = ReturnAddress(OTHER + 4, thumb=False)
+KNOWN = ReturnStack((frozenset((BACK,)), None, None))
+EITHER = ReturnStack((frozenset((BACK, EMPTY)), None, None))
+
+
+def test_a_return_goes_to_each_address_that_may_predict_it() -> None:
+    last = at(RETURN, HERE + 28)
+    found = paths(RETURNS, last)
+    assert found.past(last, KNOWN).lines == (101, 228)
+    assert found.past(last, EITHER).lines == (101, 228)
+    assert found.past(last, KNOWN, right=True).lines == (101,)
+    assert paths(DYNAMIC, last).past(last, KNOWN).lines == (101,)
+    for unknown in (found.past(last), paths(ANY_RETURNS, last).past(last)):
+        assert unknown.lines == (101, UNKNOWN_CODE)
+
+
+def test_returns_on_a_wrong_path_take_the_entries_in_turn() -> None:
+    last, far = branch(BEQ, HERE, FORWARD), ReturnAddress(LINE * 500, thumb=False)
+    returns = at(RETURN, FORWARD + 4), at(RETURN, BACK.addr)
+    stack = ReturnStack((frozenset((BACK,)), frozenset((far,)), None))
+    found = paths(RETURNS, last, *returns, ahead=16).at_target(last, stack)
+    assert found.lines == (300, 228, 500)
+    assert found.most == 3
+    deeper = paths(RETURNS, last, *returns, at(RETURN, far.addr), ahead=20)
+    assert deeper.at_target(last, stack).lines[-1] == UNKNOWN_CODE
+
+
+def test_a_call_on_a_wrong_path_may_not_have_pushed() -> None:
+    last, call = branch(BEQ, HERE, FORWARD), branch(ALWAYS_CALL, FORWARD, NEAR)
+    returns = at(RETURN, NEAR)
+    found = paths(RETURNS, last, call, returns, ahead=12).at_target(last, KNOWN)
+    assert set(found.lines) == {300, 102, 228}

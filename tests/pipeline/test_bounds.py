@@ -37,7 +37,7 @@ from tests.testing.pipeline.runs import (
 )
 
 WARM_CASES = cases(200)  # with every access a hit: the pipeline alone
-SAMPLED, STATES = cases(15), 100  # programs and states of each, on either core
+SAMPLED, STATES, CLIMBED = cases(15), 100, 100  # programs, states of each, proposals
 COLD_CASES = cases(200)  # with caches in any state; many more in campaigns/pipeline.py
 
 
@@ -127,7 +127,7 @@ def test_charges_cover_many_states_of_every_program(board: Board) -> None:
     ratios = []
     for seed in range(SAMPLED):
         try:
-            case = sampled(Random(seed), list(CoreProfile)[seed % 2], board, STATES)
+            case = sampled(Random(seed), list(CoreProfile)[seed % 2], board, STATES, CLIMBED)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
         ratios.append(case.bound / case.concrete)

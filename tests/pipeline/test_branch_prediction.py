@@ -18,7 +18,7 @@ from tests.testing.pipeline.predicted import check_fetches, check_loop, check_pr
 from tests.testing.pipeline.runs import timing
 
 CASES = cases(60)
-PREDICTORS = [BranchPrediction.STATIC, BranchPrediction.DYNAMIC]
+PREDICTORS = [kind for kind in BranchPrediction if kind is not BranchPrediction.OFF]
 
 
 @pytest.mark.slow("simulates many executions instruction by instruction")

@@ -32,10 +32,12 @@ from pipeline.native import CompiledTrace as Steps
 from pipeline.native import Instructions, SplitMix, execute
 from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
 from pipeline.predictor_simulator import PredictingMachine, SimulatedPredictor
+from pipeline.return_stack_simulator import SimulatedReturnStack
 from pipeline.timing_model import CoreProfile, TimingModel
 from pipeline.tlb_simulator import Tlb
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import AccessKind, Insn
+from quoll.arm.return_stack import ReturnAddress, is_call
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import InputError, UsageError
 from quoll.image.image import Image
@@ -259,7 +261,21 @@ def _machine(
     branches += [DISPLACED + 4 * chip.random.randrange(1 << 20) for _ in range(PREDICTED)]
     chip.random.shuffle(branches)
     predictor = SimulatedPredictor(hierarchy.prediction, chip.random, branches)
-    return PredictingMachine(core, memory, chip, predictor, code, aligned=hierarchy.aligned)
+    returns = None
+    if hierarchy.prediction.of_returns:
+        left = {ReturnAddress(s.insn.next, s.insn.thumb) for s in steps if is_call(s.insn)}
+        left |= {ReturnAddress(branch, thumb=False) for branch in branches[:PREDICTED]}
+        returns = SimulatedReturnStack(chip.random, sorted(left))
+    return PredictingMachine(
+        core,
+        memory,
+        chip,
+        predictor,
+        code,
+        aligned=hierarchy.aligned,
+        returns=returns,
+        steady=hierarchy.prediction is BranchPrediction.RETURNS,
+    )
 
 
 def _foreign(geometry: CacheGeometry) -> list[int]:

@@ -356,8 +356,10 @@ KEYS: tuple[PlatformKey, ...] = (
     PlatformKey(
         "branch.predictor", Form.TEXT, "the predictor that is on: none (off), or the ARM1136's "
         "without its return stack, by the direction of a branch (arm1136-static) or by its "
-        "history, too (arm1136-dynamic); its state is unknown, and branch.model is flag-distance",
-        "SCTLR.Z; ACTLR: RS = 0, DB, SB = 1", words=_values(BranchPrediction),
+        "history, too (arm1136-dynamic), or with it: calls on the path decide its addresses "
+        "(arm1136-returns), or they are any (arm1136-any-returns); its state is unknown, and "
+        "branch.model is flag-distance",
+        "SCTLR.Z; ACTLR: RS, DB, SB", words=_values(BranchPrediction),
     ),
     PlatformKey(
         "branch.model", Form.TEXT, "how branches are charged: as the ARM1136 does (flag-distance), "

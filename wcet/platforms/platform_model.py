@@ -28,11 +28,13 @@ from quoll.assumptions import (
     ACKNOWLEDGED_BY_LOAD,
     CONTROLLER_DELAY,
     PENDING,
+    RETURN_STACK,
     STAYS_PENDING,
     TABLE_WALKS,
     TLB_RESIDENT,
     WITHDRAWN_BY_STORE,
     WRONG_PATHS,
+    WRONG_RETURNS,
     Assumption,
     of_platform,
 )
@@ -421,7 +423,7 @@ def _platform(path: Path) -> Platform:
         access_by_l2=access,
         l2_hit=l2_hit,
         assumptions=(
-            *([WRONG_PATHS.of(platform=name)] if predicts else []),
+            *_predictor_assumptions(name, branches.prediction),
             *_assumptions(top, name, figures, tlb_name),
         ),
         sources=top.sources,
@@ -579,6 +581,15 @@ def _memory_map(top: TomlTable) -> MemoryMap:
         if b.low <= a.high:
             raise top.error("memory", f"regions {a.name!r} and {b.name!r} overlap")
     return MemoryMap(tuple(regions), tuple(mirrors))
+
+
+def _predictor_assumptions(name: str, prediction: BranchPrediction) -> list[Assumption]:
+    """The limits of wrong paths, and of the return stack if calls decide its predictions."""
+    if prediction is BranchPrediction.OFF:
+        return []
+    kinds = [WRONG_RETURNS if prediction.of_returns else WRONG_PATHS]
+    kinds += [RETURN_STACK] if prediction is BranchPrediction.RETURNS else []
+    return [kind.of(platform=name) for kind in kinds]
 
 
 def _branches(table: TomlTable) -> BranchModel:

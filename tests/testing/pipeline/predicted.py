@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
+from typing import TypedDict
 
 from cache.cache_simulator import SimulatedCache
 from cache.classify import classify
@@ -14,9 +16,11 @@ from pipeline.classes import InsnClass
 from pipeline.core import load_core
 from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus
 from pipeline.predictor_simulator import PredictingMachine, SimulatedPredictor
+from pipeline.return_stack_simulator import SimulatedReturnStack
 from pipeline.timing_model import BranchModel, CoreProfile, EntryState
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import Insn
+from quoll.arm.return_stack import ReturnAddress
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.inlining.supergraph import SuperEdge
 from tests.testing.cache.graphs import CODE, Program, at, pool, program_of, random_program
@@ -36,17 +40,22 @@ from tests.testing.pipeline.runs import (
     timing,
 )
 
-__all__ = ["check_fetches", "check_loop", "check_predicted"]
+__all__ = ["check_fetches", "check_loop", "check_predicted", "nested_program"]
 
 ADD = "add r0, r1, r2\n"
-BETWEEN = "beq .\nb .\nbl .\n" + 9 * ADD
+BETWEEN = "beq .\nb .\nbl .\nbx lr\n" + 9 * ADD
+FUNCTIONS = 6
 
 
 def check_predicted(random: Random, prediction: BranchPrediction) -> Case:
     """One random program, path and initial state. Raises AssertionError if the bound is lower."""
     text, special = random.choice([MIXED, WARM, ACCESSES]), random.random() < 0.2
-    program = _aimed(random_program(random, maintenance=special, text=text), random)
-    path = random_path(program, random, 14)
+    if random.random() < 0.5:
+        program, length = nested_program(random, text), 60
+    else:
+        program, length = random_program(random, maintenance=special, text=text), 14
+    program = _aimed(program, random)
+    path = random_path(program, random, length)
     ahead, entry = random.choice([0, 8, 48]), random.choice([ENTRY, QUIET])
     code = _code_of(program)
     charges = _charges(program, path, ahead, entry, prediction, code)
@@ -56,10 +65,76 @@ def check_predicted(random: Random, prediction: BranchPrediction) -> Case:
         random,
         ahead,
         entry,
-        made=lambda core, memory, chip: PredictingMachine(core, memory, chip, predictor, code),
+        made=lambda core, memory, chip: PredictingMachine(
+            core, memory, chip, predictor, code, **_returns(prediction, branches, random)
+        ),
     )
     assert isinstance(machine, PredictingMachine)
     return _compared(machine, program, path, charges)
+
+
+class ReturnsOfMachine(TypedDict):
+    """The arguments of a machine about its return stack."""
+
+    returns: SimulatedReturnStack | None
+    steady: bool
+
+
+def _returns(
+    prediction: BranchPrediction, branches: Sequence[int], random: Random
+) -> ReturnsOfMachine:
+    """A return stack with addresses of the program, and of others."""
+    addresses = [ReturnAddress(at, thumb=False) for at in (*branches, *range(CODE, CODE + 999, 4))]
+    returns = SimulatedReturnStack(random, addresses) if prediction.of_returns else None
+    return {"returns": returns, "steady": prediction is BranchPrediction.RETURNS}
+
+
+def nested_program(random: Random, text: str) -> Program:
+    """Functions of straight and conditional code that call each other, each call expanded."""
+    plain, ends = pool(text), pool("beq .\nbl .\nbx lr\npop {r4, r5, pc}\n")
+    functions: list[tuple[list[Block], list[int | None]]] = []  # blocks, and whom each calls
+    for number in range(FUNCTIONS):
+        addr = CODE + 4096 * 3 * number + 4 * random.randrange(40)
+        blocks, calls = [], list[int | None]()
+        count = random.randint(1, 4)
+        for index in range(count):
+            insns = []
+            for _ in range(random.randint(0, 12)):
+                insns.append(at(random.choice(plain), addr))
+                addr += 4
+            call = None
+            if index == count - 1:
+                end = random.choice(ends[2:])
+            elif number < FUNCTIONS - 1 and random.random() < 0.7:
+                end, call = ends[1], random.randint(number + 1, min(number + 2, FUNCTIONS - 1))
+            else:
+                end = ends[0]
+            insns.append(at(end, addr))
+            addr += 4
+            blocks.append(Block(index, tuple(insns)))
+            calls.append(call)
+        functions.append((blocks, calls))
+    nodes: list[Block] = []
+    edges: list[SuperEdge] = []
+
+    def expand(number: int) -> tuple[int, int]:
+        """Add a copy of a function; its first and its last node."""
+        blocks, calls = functions[number]
+        first = len(nodes)
+        nodes.extend(blocks)
+        for node, call in enumerate(calls[:-1], first):
+            last = first + len(blocks) - 1
+            if call is None:
+                edges.append(SuperEdge(node, node + 1, EdgeKind.FALLTHROUGH))
+                edges.append(SuperEdge(node, min(node + 2, last), EdgeKind.TAKEN))
+            else:
+                entered, left = expand(call)
+                edges.append(SuperEdge(node, entered, EdgeKind.CALL))
+                edges.append(SuperEdge(left, node + 1, EdgeKind.RETURN))
+        return first, first + len(blocks) - 1
+
+    expand(0)
+    return program_of(random, nodes, edges)
 
 
 class Contrary(SimulatedPredictor):
@@ -92,8 +167,14 @@ class Far(Random):
 def check_fetches(seed: int, prediction: BranchPrediction) -> Case:
     """Code without accesses on a direct-mapped cache, where each charge for a fetch may be due."""
     random = Far(seed)
-    program = _aimed(random_program(random, maintenance=False, text=ADD), random)
-    path = random_path(program, random, 30)
+    nested = random.random() < 0.5
+    made = (
+        nested_program(random, ADD)
+        if nested
+        else random_program(random, maintenance=False, text=ADD)
+    )
+    program = _aimed(made, random)
+    path = random_path(program, random, 60 if nested else 30)
     ahead = random.choice([8, 16, 48])
     return _contradicted(random, program, path, ahead, prediction, _code_of(program))
 
@@ -115,6 +196,7 @@ def _contradicted(
         FetchAndCaches(caches[0], caches[1], ahead, random),
         Contrary(prediction, random),
         code,
+        **_returns(prediction, [insn.addr for insn in _insns(program)], random),
     )
     return _compared(machine, program, path, charges)
 
@@ -146,6 +228,11 @@ def check_loop(distance: int, *, nested: bool) -> Case:
         return known.get(addr) or at(add, addr)
 
     return _contradicted(Eager(1), program, path, 16, BranchPrediction.DYNAMIC, code)
+
+
+def _insns(program: Program) -> Iterator[Insn]:
+    for node in program.graph.nodes:
+        yield from node.block.insns
 
 
 class Eager(Random):

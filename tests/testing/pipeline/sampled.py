@@ -11,7 +11,7 @@ from pipeline.native import ACCESS, CACHED, CompiledTrace, SplitMix, exported, l
 from pipeline.pipeline_simulator import PipelineMachine
 from pipeline.timing_model import EntryState
 
-__all__ = ["SampledCycles", "sample"]
+__all__ = ["SampledCycles", "own_lines", "sample"]
 
 Num = ctypes.c_int64
 
@@ -56,7 +56,7 @@ def sample(
         *[ctypes.c_void_p] * 2,
     ]  # fmt: skip
     base = exported(machine, SplitMix(0))
-    words, code, data = machine.core.longest, *_lines(machine, trace)
+    words, code, data = machine.core.longest, *own_lines(machine, trace)
     bounds = _Bounds(
         entry.load_misses, entry.store_words, entry.fetch_misses, words, states, seed, one_way
     )
@@ -74,7 +74,7 @@ def sample(
 Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def _lines(machine: PipelineMachine, trace: CompiledTrace) -> tuple[Lines, Lines]:
+def own_lines(machine: PipelineMachine, trace: CompiledTrace) -> tuple[Lines, Lines]:
     """Lines of the trace's own code and data."""
     code = [step.insn.addr for step in trace.executed]
     data = trace.steps[(trace.steps[:, 1] & (ACCESS | CACHED)) == ACCESS | CACHED, 2]

@@ -274,6 +274,8 @@ UNDECIDABLE = {
     "platform: memory": ELSEWHERE,
     "platform: branches": ELSEWHERE,
     "platform: wrong-path": ELSEWHERE,
+    "platform: wrong-path, returns": ELSEWHERE,
+    "platform: return-stack": ELSEWHERE,
     "platform: dual-issue": ELSEWHERE,
     "platform: tlb": "which translations are locked is not in the binary",
     "platform: fetch-ahead": ELSEWHERE,

@@ -16,7 +16,7 @@ from wcet.platforms.platform_model import load
 TEXT = "ldr r0, [r1]\nadd r2, r0, #1\nstr r2, [r3]\nstm r3, {r4-r7}\nmul r4, r2, r0\nb .\n"
 
 
-@pytest.mark.parametrize("board", ["kzm", "kzm-predictor", "cubieboard"])
+@pytest.mark.parametrize("board", ["kzm", "kzm-predictor", "kzm-returns", "cubieboard"])
 def test_moments_follow_each_other_and_end_with_the_replay(board: str) -> None:
     platform = load(board)
     insns = [at(insn, 0xF0010000 + 4 * i) for i, insn in enumerate(pool(TEXT))]
@@ -27,7 +27,7 @@ def test_moments_follow_each_other_and_end_with_the_replay(board: str) -> None:
     machines = [
         random_machine(platform, steps, StartContents.POLLUTED, SplitMix(seed)) for seed in (3, 3)
     ]
-    assert isinstance(machines[0], PredictingMachine) == (board == "kzm-predictor")
+    assert isinstance(machines[0], PredictingMachine) == (board in ("kzm-predictor", "kzm-returns"))
     found = list(moments(machines[0], steps, exception=True))
     assert [m.addr for m in found] == [insn.addr for insn in insns]
     assert all(a.at + a.cycles == b.at for a, b in pairwise(found))

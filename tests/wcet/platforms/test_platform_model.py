@@ -8,7 +8,7 @@ import pytest
 
 from cache.initial import InitialContentsKind
 from cache.reference import HitClass
-from quoll.assumptions import WRONG_PATHS
+from quoll.assumptions import RETURN_STACK, WRONG_PATHS, WRONG_RETURNS
 from quoll.errors import InputError
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability
@@ -147,6 +147,13 @@ def test_predicted_branches_are_of_one_core_and_assume_translations(tmp_path: Pa
     assert board.hierarchy.prediction is board.timing.branches.prediction is not None
     assert any(assumed.kind is WRONG_PATHS for assumed in board.assumptions)
     assert not any(assumed.kind is WRONG_PATHS for assumed in load("kzm").assumptions)
+    file.write_text(KZM.replace(OFF, PREDICTED.replace("static", "returns")))
+    assumed = {assumption.kind for assumption in load(str(file)).assumptions}
+    assert {WRONG_RETURNS, RETURN_STACK} <= assumed
+    file.write_text(KZM.replace(OFF, PREDICTED.replace("static", "any-returns")))
+    assumed = {assumption.kind for assumption in load(str(file)).assumptions}
+    assert WRONG_RETURNS in assumed
+    assert not assumed & {WRONG_PATHS, RETURN_STACK}
     with pytest.raises(InputError, match="wrong paths are not charged"):
         board.with_tlb("last-page")
     file.write_text(KZM.replace(OFF, PREDICTED).replace("value = 48", "value = 200"))
