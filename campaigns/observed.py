@@ -4,7 +4,9 @@ The shipped kernel runs the programs that steer into its longest paths, in QEMU 
 Each recorded path of an entry is replayed on the concrete machine of the board from a few initial
 states. The paths that take most are replayed again from ``--states`` states: polluted, cold and
 mixed caches, each policy of replacement, pending accesses, and the level-2 cache as a cache with
-contents. Table 2 and figures 8 and 9 of EuroSys 2012 stand beside these results.
+contents. From the slowest of a few more states, ``--climb`` proposals change the state, and choose
+other recorded operands, towards more cycles. Table 2 and figures 8 and 9 of EuroSys 2012 stand
+beside these results, and the causes of the ratios (``campaigns.causes``).
 
 With ``--write`` the tables in ``docs/results/observed.md`` are replaced. Exits with status 1 if an
 execution takes longer than its bound, or than the charge of its path.
@@ -20,14 +22,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from campaigns.causes import Causes, causes
 from campaigns.documented import markdown, replace
 from campaigns.kernel_bounds import analysis, sizes
 from campaigns.papers import Entry, published
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.native import CompiledTrace, Instructions, SplitMix
+from pipeline.pipeline_simulator import PipelineMachine
 from quoll.recordings.trace import Execution, Trace
-from tests.testing.harness import qemu
+from tests.testing.harness import build, qemu
+from tests.testing.pipeline.climbed import ClimbedState, climb
 from tests.testing.pipeline.sampled import sample
 from wcet.analysis.result import AnalysisResult
 from wcet.executions.path_replay import (
@@ -49,6 +54,7 @@ __all__ = ["Observed", "main", "observed"]
 PROGRAMS = ("steer", "latency")
 FEW, CLIMBED = 20, 3  # states of every path; paths that are replayed from all states
 SOURCES = 2  # executions of a path with different addresses
+STARTS, OPERANDS = 24, 8  # of a climb: states, and executions of its path
 SEED = 2026
 
 
@@ -57,13 +63,16 @@ class Observed:
     """An entry in cycles: its bound, the most observed, and the same of one path alone.
 
     ``path``: the charge and the most observed cycles of the path that takes most among those that
-    no test for interrupts cuts; None if all are cut.
+    no test for interrupts cuts; None if all are cut. ``sampled``: the most without climbing.
+    ``causes``: of the bound, on the path that takes most among those with a charge.
     """
 
     bound: int
     most: int
     path: tuple[int, int] | None
     exceeded: bool
+    sampled: int
+    causes: Causes | None
 
     @property
     def ratio(self) -> float:
@@ -88,22 +97,30 @@ def recorded(build_name: str) -> dict[int, list[list[Execution]]]:
 
 
 def observed(
-    result: AnalysisResult, recordings: dict[int, list[list[Execution]]], states: int
+    result: AnalysisResult,
+    recordings: dict[int, list[list[Execution]]],
+    states: int,
+    proposals: int,
 ) -> dict[str, Observed]:
     """All recorded entries of one analysis."""
     found = {}
     for name, entry in result.entries.items():
         if entry.address in recordings:
             subject = ReplaySubject(name, entry.paths, result.image, result.platform, real_l2=True)
-            found[name] = longest(subject, entry.cycles, recordings[entry.address], states)
+            recorded = recordings[entry.address]
+            found[name] = longest(subject, entry.cycles, recorded, states, proposals)
             print(f"    {name}: {found[name]}", flush=True)
     return found
 
 
 def longest(
-    subject: ReplaySubject, bound: int, recordings: Sequence[Sequence[Execution]], states: int
+    subject: ReplaySubject,
+    bound: int,
+    recordings: Sequence[Sequence[Execution]],
+    states: int,
+    proposals: int,
 ) -> Observed:
-    """All paths from a few states, and those that take most from ``states``."""
+    """All paths from a few states, and those that take most from ``states`` and by climbing."""
     paths = cut(subject.paths, subject.image, recordings, subject.width)
     core = nominal_core(subject.platform.timing)
     known = Instructions(core, aligned=subject.platform.hierarchy.aligned)
@@ -111,13 +128,18 @@ def longest(
     order = sorted(range(len(paths)), key=first.__getitem__, reverse=True)
     whole = next((n for n in order if paths[n].complete), None)
     chosen = dict.fromkeys([*order[:CLIMBED], *([] if whole is None else [whole])])
-    most = {n: max(first[n], most_cycles(subject, paths[n], states, known)) for n in chosen}
+    drawn = {n: max(first[n], most_cycles(subject, paths[n], states, known)) for n in chosen}
+    climbed = {n: climbed_state(subject, paths[n], proposals, known) for n in chosen}
+    most = {n: max(drawn[n], climbed[n].most) for n in chosen}
     charges = {n: charge(paths[n]) for n in chosen}
     exceeded = max(most.values()) > bound or any(
         paths[n].complete and most[n] > charges[n] for n in chosen
     )
     alone = None if whole is None else (charges[whole], most[whole])
-    return Observed(bound, max(most.values()), alone, exceeded)
+    slowest = max(chosen, key=most.__getitem__)
+    parts = causes(bound, paths[slowest], climbed[slowest])
+    sampled = max(drawn.values())
+    return Observed(bound, max(most.values()), alone, exceeded, sampled, parts)
 
 
 def charge(path: RecordedPath) -> int:
@@ -125,22 +147,48 @@ def charge(path: RecordedPath) -> int:
     return path_cycles(path.paths.costs, (PathStep(v.node, v.edge) for v in path.visits))
 
 
+def climbed_state(
+    subject: ReplaySubject, recording: RecordedPath, proposals: int, known: Instructions
+) -> ClimbedState:
+    """The slowest state and operands of a path that climbing finds."""
+    random = Random(f"{SEED} climb {subject.name}")
+    starts = []
+    for number in range(STARTS):
+        source = recording.sources[number % min(OPERANDS, len(recording.sources))]
+        starts.append(started(subject, recording, source, list(StartContents), random, known))
+    return climb(starts, proposals, random)
+
+
+def started(
+    subject: ReplaySubject,
+    recording: RecordedPath,
+    source: tuple[Execution, int],
+    contents: Sequence[StartContents],
+    random: Random,
+    known: Instructions,
+) -> tuple[PipelineMachine, CompiledTrace]:
+    """One execution of a path, and the machine in a random state before it."""
+    path, platform = ReplayPath.of(recording.paths.graph, recording.visits), subject.platform
+    draws = SplitMix(random.getrandbits(64))
+    accesses = first_addresses(source[0], source[1], len(path.insns))
+    steps = executed(path, accesses, platform, draws)
+    machine = random_machine(platform, steps, draws.choice(contents), draws, real_l2=True)
+    machine.clock = taking_the_exception(known.core) if takes_exception(subject, recording) else 0
+    return machine, CompiledTrace.of(known, steps)
+
+
 def most_cycles(
     subject: ReplaySubject, recording: RecordedPath, states: int, known: Instructions
 ) -> int:
     """The most cycles of a path from random states, with some of its recordings."""
-    path, platform = ReplayPath.of(recording.paths.graph, recording.visits), subject.platform
-    random, most = SplitMix(Random(f"{SEED} {subject.name}").getrandbits(64)), 0
-    exception = takes_exception(subject, recording)
-    for execution, begin in recording.sources[:SOURCES]:
-        accesses = first_addresses(execution, begin, len(path.insns))
-        steps = executed(path, accesses, platform, random)
-        machine = random_machine(platform, steps, StartContents.COLD, random, real_l2=True)
+    random, most = Random(f"{SEED} {subject.name}"), 0
+    entry = subject.platform.timing.entry
+    for source in recording.sources[:SOURCES]:
+        cold = (StartContents.COLD,)
+        machine, trace = started(subject, recording, source, cold, random, known)
         machine.fills.clear()
         machine.buffer.clear()
-        machine.clock = taking_the_exception(known.core) if exception else 0
         machine.memory.free = 0
-        trace, entry = CompiledTrace.of(known, steps), platform.timing.entry
         most = max(most, sample(machine, trace, entry, states, SEED, one_way=False).most)
     return most
 
@@ -212,11 +260,47 @@ def ratios(board: dict[str, Observed]) -> str:
     return markdown(("entry", "computed", "observed", "ratio", "of it, the model"), rows)
 
 
+def gains(found: dict[str, dict[str, Observed]]) -> str:
+    """The most observed cycles without and with climbing, of each platform."""
+    rows = []
+    for title, entries in found.items():
+        for name, row in entries.items():
+            more = row.most / row.sampled - 1
+            rows.append((title, name, f"{row.sampled:,}", f"{row.most:,}", f"{more:.1%}"))
+    return markdown(("platform", "entry", "random states", "climbed", "gain"), rows)
+
+
+def parts(found: dict[str, dict[str, Observed]]) -> str:
+    """The causes of the difference between bound and observation, of each platform."""
+    head = (
+        "platform", "entry", "computed", "other paths", "fetches", "data", "pipeline", "observed",
+        "with one way",
+    )  # fmt: skip
+    rows = []
+    for title, entries in found.items():
+        for name, row in entries.items():
+            if row.causes is not None:
+                cells = (f"{cycles:,}" for cycles in row.causes.row)
+                rows.append((title, name, f"{row.bound:,}", *cells))
+    return markdown(head, rows)
+
+
+PLATFORMS = {  # titles of the tables
+    "off": "`kzm-paper`, L2 off",
+    "on": "`kzm-paper`, L2 on",
+    "kzm": "`kzm`",
+    "cubieboard": "`cubieboard`",
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=10_000, help="of the paths that take most")
+    parser.add_argument("--climb", type=int, default=2_000, help="proposals of each climb")
     parser.add_argument("--write", action="store_true", help="into docs/results/observed.md")
     options = parser.parse_args()
+    for board, preset in (("kzm", "before"), ("kzm", "after"), ("cubieboard", "after")):
+        build.make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}")
     before = analysis("kzm", "kzm-paper", "before", sizes())
     tables, exceeded = {}, False
     kzm, a8 = (recorded(f"{board}-after") for board in ("kzm", "cubieboard"))
@@ -229,7 +313,7 @@ def main() -> int:
     ):
         print(f"{board}-after under {platform}, L2 {level2}", flush=True)
         result = analysis(board, platform, "after", {}, level2)
-        found[name] = observed(result, paths, options.states)
+        found[name] = observed(result, paths, options.states, options.climb)
         exceeded |= any(row.exceeded for row in found[name].values())
     megahertz = before.platform.clock_hz / 1e6
     off, on = found["off"], found["on"]
@@ -238,6 +322,8 @@ def main() -> int:
     tables["effect of L2"] = effect_of_l2(off, on)
     tables["observed on kzm"] = ratios(found["kzm"])
     tables["observed on cubieboard"] = ratios(found["cubieboard"])
+    titled = {title: found[name] for name, title in PLATFORMS.items()}
+    tables["hill climbing"], tables["causes"] = gains(titled), parts(titled)
     for title, table in tables.items():
         print(f"\n{title}\n\n{table}")
         if options.write:

@@ -21,10 +21,13 @@ PARTS = {
     "frequent operations": "bench.ipc",
     "bounds by preset": "campaigns.kernel_bounds",
     "computed against observed": "campaigns.observed",
+    "branch predictor": "campaigns.predicted_branches",
+    "wrong paths": "campaigns.wrong_path_lines",
     "pinned cache lines": "campaigns.pinned_lines",
     "to preempt or not": "campaigns.preempt_or_not",
     "mixed criticality": "campaigns.mcs_results",
     "beside published figures": "campaigns.papers",
+    "effort and factors": "campaigns.analysis_effort",
 }
 
 

@@ -22,6 +22,7 @@ from campaigns.kernel_bounds import analysis
 from campaigns.observed import charge, recorded
 from pipeline.native import Instructions
 from quoll.recordings.trace import Execution
+from tests.testing.harness import build
 from wcet.analysis.result import AnalysisResult
 from wcet.executions.path_replay import (
     ReplayPath,
@@ -112,6 +113,7 @@ def main() -> int:
     parser.add_argument("--states", type=int, default=20, help="of each path")
     parser.add_argument("--write", action="store_true", help="into docs/results/observed.md")
     options = parser.parse_args()
+    build.make("kernels/bilby", "PRESET=after")
     recordings = recorded("kzm-after")
     off = analysis("kzm", "kzm", "after", {})
     without = {}

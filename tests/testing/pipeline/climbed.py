@@ -63,6 +63,7 @@ def climb(
     """The slowest state and execution found from the slowest of ``starts``.
 
     All traces are of one path. A proposal that takes at least as many cycles replaces the state.
+    The first proposals fill each cache with dirty lines of other programs.
     """
     states = [(exported(machine, SplitMix(random.getrandbits(64))), t) for machine, t in starts]
     cycles = [_cycles(state, trace) for state, trace in states]
@@ -70,11 +71,15 @@ def climb(
     best, trace = states[cycles.index(most)]
     lines = own_lines(starts[0][0], trace)
     longest = starts[0][0].core.longest
-    for _ in range(proposals):
+    for number in range(proposals):
         state, followed = _copied(best), trace
-        if random.random() < 0.05:
+        if number < len(starts):
+            followed = starts[number][1]
+            for cached in _caches(state):
+                _pollute(cached)
+        elif random.random() < 0.05:
             followed = random.choice(starts)[1]
-        for _ in range(random.choice(CHANGES)):
+        for _ in range(random.choice(CHANGES) if number else 0):
             _change(state, lines, longest, random)
         found = _cycles(state, followed)
         if found >= most:
@@ -131,6 +136,17 @@ def _change(state: Any, lines: tuple[Lines, Lines], longest: int, random: Random
         register = random.randrange(REGISTERS)
         state.ready[register] = random.randint(-1, longest)
         state.unlocked[register] = random.randint(-1, longest)
+
+
+def _caches(state: Any) -> list[Any]:
+    return [state.icache, state.dcache, *([state.l2.contents] if state.l2 else [])]
+
+
+def _pollute(cached: Any) -> None:
+    """Fill a cache with dirty lines of other programs."""
+    for at in range(cached.sets * cached.ways):
+        cached.line[at] = (FOREIGN + at % cached.ways) * cached.sets + at // cached.ways
+        cached.dirty[at] = 1
 
 
 def _change_line(cached: Any, own: int, random: Random) -> None:
