@@ -112,6 +112,8 @@ def bound_loops(
         if only is None or i in only
         if i not in counted or stated[i] or options.prove_stated
     )
+    if not wanted:
+        return tuple(map(not_tried, graph.loops))
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     loops = _GraphLoops(
         graph,

@@ -3,21 +3,27 @@
 A comparison or a subtraction sets the flags ``V = sborrow(a, b)`` and ``C = b <= a``; other
 instructions set only Z and N by their result. An execution takes a way only with words that satisfy
 its condition. If no words satisfy it, no execution takes the way.
+
+A comparison may be made only if an earlier one gave a result (``cmp``, ``cmpne``, ``beq``): on one
+way both have given the same, on the other nothing is known. A register that was loaded in the
+block, with no store since, leaves its words to memory, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from loopbounds.execution.value import ConcreteValue
 from loopbounds.execution.word_range import WordRange, range_of, word_of
-from quoll.arm.insn import Condition, Insn
-from quoll.semantics.ops import FLAGS, C, Op, OpCode, Space, V, Var, Z, const
+from quoll.arm.insn import PC, Condition, Insn
+from quoll.semantics.ops import FLAGS, C, Op, OpCode, Space, V, Var, Z, const, general
 
-__all__ = ["BranchRelation", "branch_relation"]
+__all__ = ["BranchRelation", "LoadedWord", "branch_relation"]
 
 SIZE = 4
+BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
+CHANGING = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE)
 EQUALITIES = (Condition.EQ, Condition.NE)
 UNSIGNED = (Condition.CS, Condition.CC, Condition.HI, Condition.LS)
 LESS = {Condition.CC: 1, Condition.LT: 1, Condition.LS: 0, Condition.LE: 0}  # the least difference
@@ -29,17 +35,46 @@ DECIDED = frozenset((*EQUALITIES, *LESS, *MIRRORED))
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedWord:
+    """A word of memory: ``offset`` bytes above the address in a register; None: above 0."""
+
+    base: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class BranchRelation:
-    """The branch is taken if ``condition`` holds for the words of ``a`` and ``b``."""
+    """The branch is taken if ``condition`` holds for the words of ``a`` and ``b``.
+
+    ``earlier``: these were compared only where it holds. ``loaded``: registers that still hold a
+    word of memory.
+    """
 
     condition: Condition
     a: Var
     b: Var
+    earlier: BranchRelation | None = None
+    loaded: Mapping[int, LoadedWord] = field(default_factory=dict)
 
     def limited(
         self, registers: Sequence[ConcreteValue], *, taken: bool
     ) -> dict[int, ConcreteValue] | None:
         """Registers with fewer words, where the branch is taken or not; None: it cannot be so."""
+        if self.earlier is None:
+            return self._of_words(registers, taken=taken)
+        if taken is not (self.earlier.condition is self.condition):
+            return {}
+        first = self.earlier.limited(registers, taken=True)
+        if first is None:
+            return None
+        left = [first.get(register, word) for register, word in enumerate(registers)]
+        then = self._of_words(left, taken=taken)
+        return None if then is None else first | then
+
+    def _of_words(
+        self, registers: Sequence[ConcreteValue], *, taken: bool
+    ) -> dict[int, ConcreteValue] | None:
+        """The same, of two words that were surely compared."""
         values = [_value(var, registers) for var in (self.a, self.b)]
         ranges = [range_of(value, SIZE) for value in values]
         if ranges[0] is None or ranges[1] is None:
@@ -118,24 +153,90 @@ def _value(var: Var, registers: Sequence[ConcreteValue]) -> ConcreteValue:
 
 def branch_relation(insns: Sequence[Insn], ops: Sequence[Sequence[Op]]) -> BranchRelation | None:
     """The relation that decides the last of some instructions; None if it is of another kind."""
-    condition = insns[-1].cond
-    written = {op.out for op in ops[-1] if op.out is not None}
+    found = _compared(insns[-1].cond, insns[:-1], ops[:-1], {o.out for o in ops[-1]})
+    if found is None:
+        return None
+    relations = (found,) if found.earlier is None else (found, found.earlier)
+    operands = {v for one in relations for v in (one.a, one.b) if v.space is Space.REG}
+    loaded = {v.offset: word for v in operands if (word := _loaded(v, ops)) is not None}
+    return replace(found, loaded=loaded)
+
+
+def _compared(
+    condition: Condition,
+    insns: Sequence[Insn],
+    ops: Sequence[Sequence[Op]],
+    written: Set[Var | None],
+) -> BranchRelation | None:
+    """The relation that a condition has behind some instructions, before others are written."""
     if condition not in DECIDED:
         return None
-    for insn, effect in zip(insns[-2::-1], ops[-2::-1], strict=True):
-        results = {op.out: op for op in effect if op.out is not None}
-        if results.keys() & set(FLAGS):
-            if insn.cond is not Condition.AL:
-                return None
-            return _of_operands(condition, results, written) or _of_result(
-                condition, results.get(Z), written
-            )
-        written |= results.keys()
+    changed = set(written)
+    for at in reversed(range(len(insns))):
+        results = {op.out: op for op in ops[at] if op.out is not None}
+        if not results.keys() & set(FLAGS):
+            changed |= results.keys()
+            continue
+        found = _of_operands(condition, results, changed)
+        found = found or _of_result(condition, results.get(Z), changed)
+        when = insns[at].cond
+        if found is None or when is Condition.AL:
+            return found
+        if when not in (condition, condition ^ 1):
+            return None
+        first = _compared(when, insns[:at], ops[:at], changed | results.keys())
+        return None if first is None or first.earlier else replace(found, earlier=first)
     return None
 
 
+def _loaded(register: Var, ops: Sequence[Sequence[Op]]) -> LoadedWord | None:
+    """The word of memory that a register holds behind instructions, if one of them loaded it."""
+    changed: set[Var | None] = set()
+    for effect in reversed(ops):
+        if any(op.code in CHANGING for op in effect):
+            return None
+        outs = {op.out for op in effect}
+        if register in outs:
+            found = _word_of(register, effect)
+            base = None if found is None or found.base is None else general(found.base)
+            return None if base is not None and base in changed | outs else found
+        changed |= outs
+    return None
+
+
+def _word_of(register: Var, ops: Sequence[Op]) -> LoadedWord | None:
+    """The word that an instruction loads, which has no condition and loads nothing else."""
+    if any(op.code in BRANCHES for op in ops):
+        return None
+    places: dict[Var, LoadedWord] = {}
+    found = None
+    for op in ops:
+        first = op.ins[0]
+        place = _place(first, places)
+        if op.code is OpCode.LOAD:
+            if op.out != register or register.size != SIZE:
+                return None
+            found = place
+        elif op.out is not None and op.out.space is Space.TEMP and place is not None:
+            moved = op.ins[1] if op.code is OpCode.INT_ADD else const(0)
+            if op.code in (OpCode.INT_ADD, OpCode.COPY) and moved.space is Space.CONST:
+                places[op.out] = replace(place, offset=place.offset + moved.offset)
+        elif op.out == register:
+            return None
+    return found
+
+
+def _place(var: Var, places: Mapping[Var, LoadedWord]) -> LoadedWord | None:
+    """The address that a variable holds, as a distance from a general register, or from 0."""
+    if var.space is Space.CONST:
+        return LoadedWord(None, var.offset)
+    if var.space is Space.REG:
+        return LoadedWord(var.offset, 0) if var.offset < PC else None
+    return places.get(var)
+
+
 def _of_operands(
-    condition: Condition, results: Mapping[Var, Op], written: Set[Var]
+    condition: Condition, results: Mapping[Var, Op], written: Set[Var | None]
 ) -> BranchRelation | None:
     """The relation of two operands that have been subtracted, and still have their words."""
     overflow, carry = results.get(V), results.get(C)
@@ -148,7 +249,9 @@ def _of_operands(
     return None if lost else BranchRelation(condition, a, b)
 
 
-def _of_result(condition: Condition, zero: Op | None, written: Set[Var]) -> BranchRelation | None:
+def _of_result(
+    condition: Condition, zero: Op | None, written: Set[Var | None]
+) -> BranchRelation | None:
     """The relation of a result and 0."""
     if condition not in EQUALITIES or zero is None or zero.code is not OpCode.INT_EQUAL:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cache.executed.data_misses import DataMisses
 from quoll.assumptions import Assumption
 
-__all__ = ["ExecutionCounts", "ExecutionPrefix"]
+__all__ = ["ExecutionCounts", "ExecutionPrefix", "UnfinishedCounts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +45,19 @@ class ExecutionPrefix:
     instructions: int
     edges: tuple[int, ...]
     assumed: tuple[Assumption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedCounts:
+    """The counts of executions that were followed together, but not to the end.
+
+    ``most``: as for ``ExecutionCounts``, so far. ``endless``: the loops that need a bound, because
+    they are executed too often or reach the same state again and again.
+    """
+
+    most: tuple[int, ...]
+    endless: frozenset[int] = frozenset()
+
+    def may_end(self, bounds: Mapping[int, int]) -> bool:
+        """Whether the executions end earlier, or elsewhere, if no loop exceeds these bounds."""
+        return any(self.most[i] > bound or i in self.endless for i, bound in bounds.items())

@@ -15,10 +15,11 @@ from typing import cast
 
 from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from loopbounds.budgets import table
-from loopbounds.execution.branch_relation import BranchRelation
+from loopbounds.execution.branch_relation import BranchRelation, LoadedWord
 from loopbounds.execution.memory import ConcreteMemory
 from loopbounds.execution.value import (
     ABSORBED,
+    WORD,
     ConcreteValue,
     StackAddress,
     Undecided,
@@ -242,6 +243,10 @@ class ConcreteMachine:
         other.trace = None if self.trace is None else self.trace.fork()
         return other
 
+    def in_state_of(self, other: ConcreteMachine) -> bool:
+        """Whether another execution knows the same of registers and memory."""
+        return self._registers == other._registers and self._memory.has_words_of(other._memory)
+
     def join(self, other: ConcreteMachine) -> None:
         """Know only the words and ranges that are known in both."""
         pairs = zip(self._registers, other._registers, strict=True)
@@ -266,12 +271,20 @@ class ConcreteMachine:
                 self._registers[register] = limit
 
     def branched(self, relation: BranchRelation, *, taken: bool) -> bool:
-        """Limit registers by the branch that was taken or not; False if it cannot be so."""
+        """Limit words by the branch that was taken or not; False if it cannot be so."""
         changes = relation.limited(self._registers, taken=taken)
         for register, word in (changes or {}).items():
             if self._registers[register] is not None or narrow(word):
                 self._registers[register] = word
+                if register in relation.loaded:
+                    self._memory.limit(self._address(relation.loaded[register]), word)
         return changes is not None
+
+    def _address(self, place: LoadedWord) -> ConcreteValue:
+        base = 0 if place.base is None else self._registers[place.base]
+        if isinstance(base, StackAddress):
+            return base.moved(place.offset)
+        return base + place.offset & WORD if isinstance(base, int) else None
 
     def steps(self, block: Block) -> tuple[CompiledInsn, ...]:
         """The compiled instructions of a block, for ``ways``."""

@@ -29,6 +29,7 @@ __all__ = ["ConcreteMemory"]
 
 Bytes = tuple[int | None, ...]
 Cells = dict[int, ConcreteValue | Bytes]  # of a word; four bytes where the whole word is unknown
+UNKNOWN: Bytes = (None,) * 4
 WORD = 0xFFFFFFFF
 
 
@@ -40,10 +41,12 @@ class ConcreteMemory:
 
     def __init__(self, image: Image, *, forgets: bool = False) -> None:
         self._image, self._forgets = image, forgets
-        self._named: Cells = {}
+        self._named: Cells = {}  # words that stores have changed
         self._frames: Cells = {}
+        self._initial: Cells = {}  # words that were looked at, as they are when the path starts
         self._recorded: dict[int, bool] = {}  # by word: whether stores to it are recorded
         self._changeable: set[tuple[int, int]] = set()  # addresses and sizes without constants
+        self._erasable: set[int] = set()  # words without constants
         self._assumed: set[Assumption] = set()
         self._stored = False  # to a known address
         self._separate = False  # whether S4 is assumed already
@@ -52,7 +55,10 @@ class ConcreteMemory:
         self.touched: list[ConcreteValue] | None = None  # addresses of transfers; None: not noted
 
     def fork(self) -> ConcreteMemory:
-        """The same memory, of another execution; both collect assumptions in one set."""
+        """The same memory, of another execution.
+
+        Both collect assumptions in one set, and remember the words that any of them looks at.
+        """
         self._shared = True
         other = object.__new__(ConcreteMemory)
         other.__dict__.update(self.__dict__)
@@ -61,8 +67,11 @@ class ConcreteMemory:
 
     def _own_words(self) -> None:
         """Copy words that another execution shares, before they change."""
-        self._named, self._frames = dict(self._named), dict(self._frames)
-        self._recorded, self._shared = dict(self._recorded), False
+        self._named, self._frames, self._shared = dict(self._named), dict(self._frames), False
+
+    def has_words_of(self, other: ConcreteMemory) -> bool:
+        """Whether the same words are known."""
+        return self._named == other._named and self._frames == other._frames
 
     def join(self, other: ConcreteMemory) -> None:
         """Know only the words and ranges that are known in both."""
@@ -70,18 +79,10 @@ class ConcreteMemory:
         self._separate_frames()
         if self._named is other._named and self._frames is other._frames:
             return
-        if self._recorded.keys() != other._recorded.keys():
-            for one, two in ((self, other), (other, self)):
-                for word in two._recorded.keys() - one._recorded.keys():
-                    one._look_at(word, 4)
         if self._shared:
             self._own_words()
-        for mine, others in ((self._named, other._named), (self._frames, other._frames)):
-            if mine != others:
-                there = others.get
-                mine.update(
-                    [(at, _joined(w, there(at))) for at, w in mine.items() if there(at) != w]
-                )
+        _join_cells(self._named, other._named, self._initial)
+        _join_cells(self._frames, other._frames, {})
 
     @property
     def assumed(self) -> frozenset[Assumption]:
@@ -101,7 +102,7 @@ class ConcreteMemory:
         if isinstance(address, int):
             return self._named_bytes(address, size)
         if isinstance(address, StackAddress):
-            return _content(self._frames, address.offset & WORD, size)
+            return _content(self._frames, {}, address.offset & WORD, size)
         return self._load_one_of(address, size) if isinstance(address, WordRange) else None
 
     def _named_bytes(self, at: int, size: int) -> ConcreteValue:
@@ -109,7 +110,7 @@ class ConcreteMemory:
             self._look_at(at, size)
         except Undecided:
             return None
-        return _content(self._named, at, size)
+        return _content(self._named, self._initial, at, size)
 
     def _load_one_of(self, addresses: WordRange, size: int) -> ConcreteValue:
         """The bytes at one of some addresses."""
@@ -146,7 +147,8 @@ class ConcreteMemory:
             at = address.offset & WORD
         if self._shared:
             self._own_words()
-        cells = self._named if isinstance(address, int) else self._frames
+        named = isinstance(address, int)
+        cells, initial = (self._named, self._initial) if named else (self._frames, {})
         if size == 4 and not at & 3:
             cells[at] = value
         else:
@@ -154,16 +156,31 @@ class ConcreteMemory:
             if isinstance(value, int):
                 known = tuple(value.to_bytes(size, "little"))
             for i, byte in enumerate(known, at):
-                _put(cells, i & WORD, byte)
+                _put(cells, initial, i & WORD, byte)
         self._separate_frames()
-        if cells is self._named:
+        if named:
             self._forget(at, size)
+
+    def limit(self, address: ConcreteValue, word: ConcreteValue) -> None:
+        """Know that the word there, which was loaded, is ``word``, if its stores are recorded."""
+        if isinstance(address, StackAddress):
+            at = address.offset & WORD
+        elif isinstance(address, int) and self._recorded.get(address):
+            at = address
+        else:
+            return
+        if at & 3:
+            return
+        if self._shared:
+            self._own_words()
+        cells = self._named if isinstance(address, int) else self._frames
+        cells[at] = word
 
     def _store_anywhere(self) -> None:
         if not self._forgets:
             raise Undecided("a store may hit any word")
         self._assumed.add(S2.of())
-        self._frames, self._named, self._recorded = {}, {}, {}
+        self._frames, self._named, self._initial, self._recorded = {}, {}, {}, {}
         self._shared = False
         self._image = self._image.starting_with(())
 
@@ -171,10 +188,13 @@ class ConcreteMemory:
         """Forget the words of a range. Raises Undecided as ``store``."""
         if self._shared:
             self._own_words()
-        for word in _words(low, high + 1 - low):
+        words = _words(low, high + 1 - low)
+        for word in set(words).difference(self._erasable):
             self._look_at(word, 4)
             self._refuse_constant(word, 4)
-            self._named[word] = None
+            self._erasable.add(word)
+        known = self._initial.keys() | self._named.keys()
+        self._named.update([(word, None) for word in known.intersection(words)])
         self._stored = True
         self._separate_frames()
 
@@ -220,10 +240,11 @@ class ConcreteMemory:
             undisturbed = not self._image.is_disturbed(span)
             self._recorded[word] = loaded or (undisturbed and memory.is_memory(span))
             read = self._image.at_start if loaded else self._image.constant
-            known = read(word, 4)
-            self._named[word] = (
-                tuple(read(word + i, 1) for i in range(4)) if known is None else known
-            )
+            known: ConcreteValue | Bytes = read(word, 4)
+            if known is None:
+                known = tuple(read(word + i, 1) for i in range(4))
+            if known != UNKNOWN:
+                self._initial[word] = known
 
     def _forget(self, at: int, size: int) -> None:
         """Make the words there unknown if their stores are not recorded."""
@@ -242,12 +263,31 @@ class ConcreteMemory:
         self._changeable.add((at, size))
 
 
-def _content(cells: Cells, at: int, size: int) -> ConcreteValue:
+def _join_cells(mine: Cells, others: Cells, initial: Cells) -> None:
+    """Let ``mine`` have the words and ranges that both know; absent words are as ``initial``."""
+    if mine is others or mine == others:
+        return
+    changes: list[tuple[int, ConcreteValue]] = []
+    for at, word in mine.items():
+        there = others[at] if at in others else initial.get(at)
+        if there is not word and there != word:
+            changes.append((at, _joined(word, there)))
+    for at in others.keys() - mine.keys():
+        word, there = initial.get(at), others[at]
+        if there != word:
+            changes.append((at, _joined(word, there)))
+    mine.update(changes)
+    for at, joint in changes:
+        if joint is None and at not in initial:
+            del mine[at]
+
+
+def _content(cells: Cells, initial: Cells, at: int, size: int) -> ConcreteValue:
     """The bytes of some cells; None: not known."""
     if size == 4 and not at & 3:
-        content = cells.get(at)
+        content = cells[at] if at in cells else initial.get(at)
         return _low_bytes(content) if isinstance(content, tuple) else content
-    known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
+    known = [b for i in range(at, at + size) if (b := _byte(cells, initial, i & WORD)) is not None]
     return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
 
@@ -275,12 +315,14 @@ def _low_bytes(word: Bytes) -> ConcreteValue:
     return LowBytes(len(low), int.from_bytes(low, "little")) if low else None
 
 
-def _byte(cells: Cells, at: int) -> int | None:
-    return _bytes(cells.get(at & ~3))[at & 3]
+def _byte(cells: Cells, initial: Cells, at: int) -> int | None:
+    word = at & ~3
+    return _bytes(cells[word] if word in cells else initial.get(word))[at & 3]
 
 
-def _put(cells: Cells, at: int, byte: int | None) -> None:
-    word = list(_bytes(cells.get(at & ~3)))
+def _put(cells: Cells, initial: Cells, at: int, byte: int | None) -> None:
+    first = at & ~3
+    word = list(_bytes(cells[first] if first in cells else initial.get(first)))
     word[at & 3] = byte
     known = [b for b in word if b is not None]
     cells[at & ~3] = int.from_bytes(bytes(known), "little") if len(known) == 4 else tuple(word)

@@ -24,7 +24,7 @@ from itertools import chain
 from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
 from loopbounds.execution.branch_relation import BranchRelation, branch_relation
-from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.counts import ExecutionCounts, UnfinishedCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.machine import NEXT, NOWHERE, CompiledInsn, ConcreteMachine
 from loopbounds.execution.packed_counts import PackedCounts, count_of, one_of
@@ -43,6 +43,7 @@ __all__ = ["executed_together"]
 
 WORD_SIZE = 4
 Words = tuple[ConcreteValue, ...]  # of all registers; None if one is a range, or does not decide
+_Before = tuple["Place", dict[Words, ConcreteMachine]]  # the states of an iteration
 Place = tuple[int, ...]  # order and iteration of each loop around, outermost first; order of node
 
 
@@ -52,18 +53,27 @@ def executed_together(
     values: KnownValues,
     bounds: Mapping[int, int],
     cached: TracedCode | None = None,
-) -> ExecutionCounts | None:
-    """The most that any execution of an entry counts; None if too little is known.
+) -> ExecutionCounts | UnfinishedCounts:
+    """The most that any execution of an entry counts; unfinished if too little is known.
 
     ``bounds``: of the header executions of loops per entry, if known. ``cached``: the data cache is
     followed, too. Raises ControlFlowError for an instruction without semantics.
     """
     if graph.guidance.replaced:
-        return None
-    try:
-        return _Together(graph, image, values, bounds, cached).followed()
-    except Undecided:
-        return None
+        return UnfinishedCounts((0,) * len(graph.loops))
+    for most in (table.FOLLOWED_STATES, table.FEWER_STATES):
+        executions = _Together(graph, image, values, bounds, cached, most)
+        try:
+            return executions.followed()
+        except TooLong:
+            continue
+        except Undecided:
+            break
+    return executions.unfinished
+
+
+class TooLong(Undecided):
+    """There are too many instructions in all states together."""
 
 
 @dataclass(slots=True)
@@ -93,13 +103,13 @@ class _Place:
         return tuple([w if i in self.registers else None for i, w in enumerate(words)])
 
 
-def told_apart(states: Sequence[Words]) -> frozenset[int]:
-    """Registers with few different words, which leave few of these states different."""
+def told_apart(states: Sequence[Words], most: int) -> frozenset[int]:
+    """Registers with few different words, which leave at most so many of these states different."""
     columns = sorted((len(set(words)), i) for i, words in enumerate(zip(*states, strict=True)))
     chosen: list[int] = []
     for count, register in columns:
         tried = [*chosen, register]
-        if count > 1 and len({tuple([s[i] for i in tried]) for s in states}) <= table.JOINED_STATES:
+        if count > 1 and len({tuple([s[i] for i in tried]) for s in states}) <= most:
             chosen = tried
     return frozenset(chosen)
 
@@ -111,6 +121,7 @@ class _Together:
     values: KnownValues
     bounds: Mapping[int, int]
     cached: TracedCode | None
+    most_states: int  # of a place
     _acyclic: AcyclicGraph = field(init=False)
     _around: tuple[tuple[int, ...], ...] = field(init=False)  # node -> loops, outermost first
     _headed: dict[int, int] = field(init=False)  # header -> loop
@@ -131,6 +142,8 @@ class _Together:
     _ended: int | None = field(init=False, default=None)
     _ends: set[int] = field(init=False, default_factory=set)
     _open: set[int] = field(init=False, default_factory=set)
+    _endless: set[int] = field(init=False, default_factory=set)
+    _before: dict[int, _Before] = field(init=False, default_factory=dict)  # by loop
     _missed: AccessTrace | None = field(init=False, default=None)
     _executed: int = field(init=False, default=0)
 
@@ -151,7 +164,14 @@ class _Together:
         self._entering = {i: self._of_headers.others(inner) for i, inner in self._inside.items()}
         self._most, self._totals = [0] * len(loops), [0] * len(loops)
 
-    def followed(self) -> ExecutionCounts | None:
+    @property
+    def unfinished(self) -> UnfinishedCounts:
+        """The counts so far, with the loops that need a bound."""
+        often = {i for i in self._open if self._most[i] >= table.ENDLESS_ITERATIONS}
+        needed = self._endless or often - self.bounds.keys()
+        return UnfinishedCounts(tuple(self._most), frozenset(needed))
+
+    def followed(self) -> ExecutionCounts:
         graph = self.graph
         known = (self.values.register(graph.entry, register) for register in range(PC))
         machine = ConcreteMachine(self.image, [one.exact for one in known])
@@ -160,10 +180,12 @@ class _Together:
         self._arrive((0,) * len(self._around[graph.entry]), first)
         while self._waiting:
             place = heappop(self._waiting)
-            for at in self._arrived.pop(place).states.values():
+            here = self._arrived.pop(place)
+            self._refuse_endless(place, here)
+            for at in here.states.values():
                 self._follow(place, at)
         if self._ended is None:
-            return None
+            raise Undecided("no path ends")
         return ExecutionCounts(
             self._executed,
             tuple(self._most),
@@ -177,6 +199,27 @@ class _Together:
             always=frozenset(i for i, few in self._fewest.items() if few == self._most[i]),
         )
 
+    def _refuse_endless(self, place: Place, here: _Place) -> None:
+        """Raise Undecided if a loop without a bound begins as its last iteration began.
+
+        It is compared with iterations that are powers of two.
+        """
+        loop = self._headed.get(next(iter(here.states.values())).node)
+        if loop is None or loop in self.bounds or place[-2] < table.REPEATED_ITERATIONS:
+            return
+        last = (*place[:-2], place[-2] - 1, place[-1])
+        states = {words: at.machine for words, at in here.states.items()}
+        compared, before = self._before.get(loop, (place, states))
+        if (
+            compared == last
+            and before.keys() == states.keys()
+            and all(machine.in_state_of(before[words]) for words, machine in states.items())
+        ):
+            self._endless.add(loop)
+            raise Undecided("a loop repeats its state")
+        if place[-2] & place[-2] - 1 == 0:
+            self._before[loop] = place, {words: m.fork() for words, m in states.items()}
+
     def _follow(self, place: Place, at: _Arrived) -> None:
         """Follow the block at a place; the place of each state after it takes the state in."""
         graph, node = self.graph, at.node
@@ -185,7 +228,7 @@ class _Together:
             raise Undecided("a call is passed over")
         self._executed += len(block.insns)
         if self._executed > table.FOLLOWED_INSTRUCTIONS:
-            raise Undecided("too many instructions")
+            raise TooLong("too many instructions")
         after = list(self._after_block(node, at.machine))
         ways = [(e, m) for target, m in after for e in self._edges(node, target)]
         if node in graph.exits:
@@ -290,6 +333,7 @@ class _Together:
             if turn >= self.bounds.get(loop, table.FOLLOWED_ITERATIONS):
                 if loop in self.bounds:
                     return
+                self._endless.add(loop)
                 raise Undecided("a loop may be executed too often")
             self._count(loop, turn, new)
         order = self._acyclic.order
@@ -313,9 +357,10 @@ class _Together:
             self._join(here.states[words], new)
             return
         here.states[words] = new
-        if len(here.states) > table.FOLLOWED_STATES:
+        if len(here.states) > self.most_states:
             states, here.states = here.states, {}
-            here.registers = told_apart(list(states))
+            left = min(table.JOINED_STATES, max(1, self.most_states // 4))
+            here.registers = told_apart(list(states), left)
             for old, state in states.items():
                 words = here.key(old)
                 if words in here.states:

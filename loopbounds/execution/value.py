@@ -18,6 +18,7 @@ from quoll.semantics.ops import OpCode
 __all__ = [
     "ABSORBED",
     "NEAR",
+    "WORD",
     "ConcreteValue",
     "LowBytes",
     "StackAddress",

@@ -58,6 +58,16 @@ int main(void) {
     return steps;
 }
 """
+ENDED = """
+volatile unsigned char data[64];
+int main(void) {
+    int s = 0, n = 0;
+    for (int i = 0; i < 20 && data[i]; i++) n++;
+    for (int i = 0; i < n; i++) s += data[i];
+    for (unsigned x = *(volatile unsigned *)data; x; x &= x - 1) s++;
+    return s;
+}
+"""
 LOADED = """\
 region data from 0xF0010000 to 0xF00FFFFF is cached
 region data holds its initial contents at main
@@ -69,6 +79,7 @@ PROGRAMS = {
     "functions that are analysed once": (SHARED, "c", SummarySettings(contexts=0, least=2), ""),
     "a context switch": (SWITCHED, "asm", NEVER, "switch switches context\n"),
     "tests for interrupts": (PENDING, "c", NEVER, ""),
+    "loops that unknown words end": (ENDED, "c", NEVER, ""),
     "only one execution": (ONE_EXECUTION, "c", NEVER, LOADED),
 }
 
@@ -91,12 +102,13 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
     (target,) = question.targets()
     expected = of_analyse(target)
     assert of_loops(target) == expected
-    # shared functions are inlined, and executions are not followed: other methods, equal numbers
+    # shared functions are inlined
     plain = of_masked(question).get("main", {})
-    common = plain.keys() & expected.keys()
-    assert {loop: plain[loop][0] for loop in common} == {loop: expected[loop][0] for loop in common}
     if question.options.summary_settings == NEVER:
-        assert plain.keys() == expected.keys()
+        assert plain == expected
+    assert {
+        loop: expected[loop] for loop in plain.keys() & expected.keys()
+    }.items() <= plain.items()
     assert any(summary for summary, _, _ in expected) == (
         question.options.summary_settings != NEVER
     )

@@ -28,12 +28,13 @@ from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from cache.unlocked import unlocked_before
 from cache.wrong_paths import constant_code
-from loopbounds.bounds import bound_loops, bounds_by_counting, narrowed
+from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.counted_loops import by_counters, counter_limits
 from loopbounds.execution.concrete import common_prefix, concrete_execution
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.loop_replay import NoReplay
 from loopbounds.execution.together import executed_together
+from loopbounds.followed_bounds import LoopProver, followed_bounds
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
@@ -45,6 +46,8 @@ from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts.count_facts import LoopFact, LoopParameter
 from quoll.facts.entry_invariants import InvariantFact, LocatedInvariant
+from quoll.facts.guidance import PathStartFact
+from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
@@ -342,38 +345,58 @@ def bounded(
         return BoundedLoops(bounds, execution, prefix)
     limits = counter_limits(cut_segments)
     only = None if whole else frozenset(n for segment in cut_segments for n in segment.loops)
-    alone = whole and origin.starts and graph.loops and not limits and without_counts(run.facts)
-    follow = partial(executed_together, graph, run.image, values, cached=cached)
-    together = follow if alone else nothing_known
-    execution, options = together({}), run.options.bounds
-    if execution is not None:
-        only, options = execution.open, replace(options, budget=options.budget.to_lower)
-    bounds = bound_loops(
-        graph,
-        run.image,
-        values,
-        run.facts,
-        options,
-        lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
-        only,
-        counted=frozenset(limits),
-        called=origin.called,
-        stacks=origin.stacks,
-        identity=identity,
-        replay=None if origin.enters else NoReplay(),
-        invariants=invariants_at(code),
-    )
-    if execution is None and all(b.bound is not None and not b.assumes for b in bounds):
-        execution = together({b.loop: b.bound for b in bounds if b.bound is not None})
-    if execution is not None:
-        bounds = narrowed(graph, bounds, execution)
+    prove = _prover(valued, frozenset(limits), identity)
+    if graph.loops and not limits and followed(valued, whole=whole):
+        follow = partial(executed_together, graph, run.image, values, cached=cached)
+        limited = bool(run.facts.of(ListAtMostFact) or invariants_at(code))
+        bounds, execution = followed_bounds(graph, follow, prove, only, facts_limit=limited)
+    else:
+        bounds, execution = prove(only), None
     reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):
         bounds, execution = not_by_tests(graph, reads, bounds), None
     counted = tuple(by_counters(run.image, one, limits) for one in bounds)
     begins = whole and origin.enters
     common = common_prefix(graph, run.image, values) if begins else None
-    return BoundedLoops(counted, execution, common)
+    return BoundedLoops(counted, execution if whole else None, common)
+
+
+def followed(valued: ValuedCode, *, whole: bool) -> bool:
+    """Whether all executions of an entry are followed together, for its paths or parts of them.
+
+    Facts and tests for interrupts may start paths inside executions.
+    """
+    run, origin = valued.code.run, valued.code.origin
+    if not (origin.starts and without_counts(run.facts)) or run.facts.of(PathStartFact):
+        return False
+    return whole or not valued.values.reading(run.platform.pending.registers)
+
+
+def _prover(
+    valued: ValuedCode, counted: frozenset[int], identity: Callable[[], str] | None
+) -> LoopProver:
+    """Proves loops; ``counted`` ones have bounds. The others as for ``bounded``."""
+    code, run, origin = valued.code, valued.code.run, valued.code.origin
+    options = run.options.bounds
+
+    def prove(only: frozenset[int] | None, *, lower: bool = False) -> tuple[LoopBound, ...]:
+        return bound_loops(
+            valued.graph,
+            run.image,
+            valued.values,
+            run.facts,
+            replace(options, budget=options.budget.to_lower) if lower else options,
+            lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
+            only,
+            counted=counted,
+            called=origin.called,
+            stacks=origin.stacks,
+            identity=identity,
+            replay=None if origin.enters else NoReplay(),
+            invariants=invariants_at(code),
+        )
+
+    return prove
 
 
 def _traced(valued: ValuedCode) -> TracedCode | None:
@@ -385,10 +408,6 @@ def _traced(valued: ValuedCode) -> TracedCode | None:
 def without_counts(facts: Facts) -> bool:
     """Whether no fact counts executions of a loop."""
     return not any(isinstance(fact, LoopFact | LoopParameter) for fact in facts.facts)
-
-
-def nothing_known(_: Mapping[int, int]) -> None:
-    """No execution is followed."""
 
 
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:

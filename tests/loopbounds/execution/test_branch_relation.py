@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import pytest
 
 from loopbounds.execution.branch_relation import DECIDED, branch_relation, limited
-from loopbounds.execution.word_range import WordRange
+from loopbounds.execution.value import ConcreteValue
+from loopbounds.execution.word_range import WordRange, range_of, word_of
 from quoll.arm.decode import decode
 from quoll.arm.insn import Condition
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import const, general
 from tests.testing.harness.cases import cases
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
 
 WORD = 1 << 32
+FULL = WordRange(0, WORD - 1)
 ENDS = (0, 1, 5, 40, 0x7FFFFFFE, 0x80000000, 0xFFFFFFFE)
 BEQ, BGT = "0x0a000007", "0xca000007"
 
@@ -35,6 +40,10 @@ def drawn(random: Random) -> WordRange:
 
 def words(of: WordRange) -> list[int]:
     return [word % WORD for word in range(of.low, of.high + 1, of.stride or 1)]
+
+
+def ends(of: list[int]) -> set[int]:
+    return {of[0], of[-1]}
 
 
 def test_no_word_is_lost() -> None:
@@ -62,10 +71,51 @@ def test_no_word_is_lost() -> None:
         (["0xe2511001", BGT], None),
         (["0xe1530001", "0xe0833001", BGT], None),  # add r3, r3, r1
         (["0xe1530001", "0xe0822001", BGT], (Condition.GT, general(3), general(1))),
-        (["0xe1530001", "0x01510000", BEQ], None),  # cmpeq r1, r0
+        (["0xe1530001", "0x01510000", BEQ], (Condition.EQ, general(1), general(0))),  # cmpeq r1, r0
+        (["0xe1530001", "0xc1510000", BEQ], None),  # cmpgt r1, r0
     ],
 )
 def test_the_relation_of_a_branch(code: list[str], expected: object) -> None:
     insns = [decode(int(c, 16).to_bytes(4, "little"), 0x8000, False, ()) for c in code]
     found = branch_relation(insns, list(map(lift, insns)))
     assert (found and (found.condition, found.a, found.b)) == expected
+
+
+CHAINS = {
+    "both hold": ("cmp r0, r1; cmplo r2, r3; blo 1f", Condition.CC, Condition.CC),
+    "neither holds": ("cmp r0, r1; cmpne r2, r3; beq 1f", Condition.NE, Condition.EQ),
+    "a number": ("cmp r0, #5; cmpgt r2, r3; ble 1f", Condition.GT, Condition.LE),
+    "moved between": ("cmp r0, r1; mov r4, r0; cmpls r2, r3; bls 1f", Condition.LS, Condition.LS),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_no_word_is_lost_of_two_comparisons(name: str) -> None:
+    text, first, last = CHAINS[name]
+    head = ".syntax unified\n.arm\n.global main\n.type main, %function\nmain: "
+    graph = load(build(f"{head}{text}\n nop\n 1: bx lr\n", language="asm")).graph
+    block = graph.nodes[graph.entry].block
+    relation = branch_relation(block.insns, list(map(lift, block.insns)))
+    assert relation is not None
+    assert relation.earlier is not None
+    fewer = 0
+    for seed in range(cases(5_000)):
+        random = Random(seed)
+        ranges = [drawn(random) for _ in range(4)]
+        ranges[1] = WordRange(5, 5, 0) if "#5" in text else ranges[1]
+        registers: list[ConcreteValue] = [word_of(r.low, r.high, r.stride, 4) for r in ranges]
+        registers += [None] * 21
+        for taken in (False, True):
+            found = relation.limited(registers, taken=taken)
+            left = [
+                set(words(range_of((found or {}).get(i, word), 4) or FULL))
+                for i, word in enumerate(registers[:4])
+            ]
+            fewer += bool(found)
+            for a, b, c, d in product(*(ends(words(r)) for r in ranges)):
+                second = holds(first, a, b)
+                way = holds(last, c, d) if second else holds(last, a, b)
+                if way is taken:
+                    assert found is not None
+                    assert all(x in y for x, y in zip((a, b, c, d), left, strict=True))
+    assert fewer > cases(5_000) // 10

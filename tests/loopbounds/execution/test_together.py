@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from random import Random
 
 import pytest
 
 from loopbounds.budgets import table
-from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.counts import ExecutionCounts, UnfinishedCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.together import executed_together
 from quoll.arm.insn import LR
@@ -85,7 +86,23 @@ INPUT = """int main(unsigned n) {
 }
 """
 
+LIMITED = """int main(void) {
+    int s = 0, n = data[0];
+    if (n > 9) return 0;
+    for (int i = 0; i < n; i++) s += data[i];
+    return s;
+}
+"""
+BOTH = """int main(void) {
+    int s = 0, n = data[0] & 31, m = data[1] & 63;
+    if (n < 8 && m < 12)
+        for (int i = 0; i < n + m; i++) s += data[i];
+    return s;
+}
+"""
 
+
+NO_BOUNDS: dict[int, int] = {}
 COUNTED = (
     "for (unsigned i = 0; i < (data[{k}] & {m}); i++) s += i;",
     "n = 0; for (int i = 0; i < {m}; i++) if (data[i + {k}] > 60) n++;"
@@ -109,8 +126,15 @@ def nest(random: Random) -> str:
     )
 
 
-def together(code: Program) -> ExecutionCounts | None:
-    return executed_together(code.graph, code.image, code.values, {})
+def together(code: Program, bounds: Mapping[int, int] = NO_BOUNDS) -> ExecutionCounts | None:
+    found = executed_together(code.graph, code.image, code.values, bounds)
+    return found if isinstance(found, ExecutionCounts) else None
+
+
+def unfinished(code: Program) -> UnfinishedCounts:
+    found = executed_together(code.graph, code.image, code.values, {})
+    assert isinstance(found, UnfinishedCounts)
+    return found
 
 
 def covers(code: Program, found: ExecutionCounts, seed: int) -> None:
@@ -155,10 +179,24 @@ def test_ranges_limit_loops(seed: int) -> None:
     pieces = random.sample(COUNTED, 3)
     body = " ".join(p.format(k=random.randrange(9), m=random.randint(3, 15)) for p in pieces)
     source = f"{DATA}int main(void) {{ int s = 0, n; {body} return s; }}"
-    code = load(build(source, *FLAGS, optimise=random.choice(["-O1", "-O2"])))
+    code = load(build(source, *FLAGS, optimise=random.choice(["-O0", "-O1", "-O2"])))
     found = together(code)
     assert found is not None
     for content in range(3):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize(("source", "most"), [(LIMITED, 10), (BOTH, 19)])
+@pytest.mark.parametrize(("state", "level"), [("arm", "-O0"), ("thumb", "-O0"), ("arm", "-O2")])
+def test_a_branch_limits_the_words_it_compares(
+    source: str, most: int, state: str, level: str
+) -> None:
+    """In memory, too, and both words of ``cmp``, ``cmple``, ``bgt``."""
+    code = load(build(DATA + source, *FLAGS, f"-m{state}", optimise=level))
+    found = together(code)
+    assert found is not None
+    assert found.most == (most if level == "-O0" else most - 1,)  # tested first, or last
+    for content in range(4):
         covers(code, found, content)
 
 
@@ -201,11 +239,32 @@ def test_a_return_that_restores_the_compared_register() -> None:
 
 def test_an_argument_leaves_a_loop_open() -> None:
     code = load(build(DATA + INPUT, *FLAGS, optimise="-O1"))
-    assert together(code) is None
     [loop] = code.graph.loops
-    found = executed_together(code.graph, code.image, code.values, {loop.index: 7})
+    assert unfinished(code).endless == {loop.index}
+    found = together(code, {loop.index: 7})
     assert found is not None
     assert (list(found.most), list(found.open)) == ([7], [loop.index])
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (unsigned x = *(volatile unsigned *)data; x; x &= x - 1) s++;",
+        "while (data[s & 3]) s ^= 1;",
+    ],
+)
+def test_a_loop_that_repeats_its_state_is_not_followed_on(loop: str) -> None:
+    """The other loops are followed up to it."""
+    source = f"int main(void) {{ int s = 0; for (int i = 0; i < 40; i++) s += data[i]; {loop} "
+    code = load(build(f"{DATA}{source} return s; }}", *FLAGS, optimise="-O1"))
+    found = unfinished(code)
+    [endless] = found.endless
+    assert sorted(found.most) in ([17, 40], [18, 40])
+    assert found.may_end({endless: 33})
+    assert not found.may_end({loop.index: 40 for loop in code.graph.loops if loop.index != endless})
+    bounded = together(code, {endless: 33})
+    assert bounded is not None
+    assert sorted(bounded.most) == [33, 40]
 
 
 @pytest.mark.parametrize("rest", ["", "if (data[i]) { data[1] = 7; break; }"])

@@ -1,12 +1,16 @@
-"""A nest whose step doubles has its total, beside a loop that only a proof bounds."""
+"""A nest whose step doubles has its total, and no loop is proved that executions bound."""
 
 from __future__ import annotations
 
 import pytest
 
 from loopbounds.proof.bound import EXECUTION
+from loopbounds.proof.options import BoundOptions
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound, check
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.stage_times import StageLog
 
 SOURCE = """volatile unsigned char data[64];
 int main(void) {{
@@ -35,3 +39,21 @@ def test_a_nest_has_its_total(other: str) -> None:
     if other != "a masked word":
         assert {b.method for b in inner} == {EXECUTION}
     assert check(result, 5, inputs=3, states=2)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_no_loop_is_proved_that_all_executions_bound(
+    other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf = build(SOURCE.format(other=OTHERS[other]), optimise="-O1", link=(CODE,))
+    options = AnalysisOptions(
+        entries=("main",),
+        platform="kzm",
+        neighbouring_facts=False,
+        solver="highs",
+        bounds=BoundOptions(workers=1),
+    )
+    analyse(elf, options, StageLog(verbose=True))
+    said = capsys.readouterr().err
+    assert "loop bounds" in said
+    assert "loop bounds: 1 of" not in said
