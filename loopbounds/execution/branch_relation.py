@@ -171,22 +171,33 @@ def _compared(
     """The relation that a condition has behind some instructions, before others are written."""
     if condition not in DECIDED:
         return None
+    found, at, changed = _by_last(condition, insns, ops, written)
+    if found is None or insns[at].cond is Condition.AL:
+        return found
+    when = insns[at].cond
+    if when not in (condition, condition ^ 1):
+        return None
+    first, before, _ = _by_last(when, insns[:at], ops[:at], changed)
+    always = first is not None and insns[before].cond is Condition.AL
+    return replace(found, earlier=first) if always else None
+
+
+def _by_last(
+    condition: Condition,
+    insns: Sequence[Insn],
+    ops: Sequence[Sequence[Op]],
+    written: Set[Var | None],
+) -> tuple[BranchRelation | None, int, Set[Var | None]]:
+    """The relation by the last instruction that sets flags, its index, and all written from it."""
     changed = set(written)
     for at in reversed(range(len(insns))):
         results = {op.out: op for op in ops[at] if op.out is not None}
-        if not results.keys() & set(FLAGS):
-            changed |= results.keys()
-            continue
-        found = _of_operands(condition, results, changed)
-        found = found or _of_result(condition, results.get(Z), changed)
-        when = insns[at].cond
-        if found is None or when is Condition.AL:
-            return found
-        if when not in (condition, condition ^ 1):
-            return None
-        first = _compared(when, insns[:at], ops[:at], changed | results.keys())
-        return None if first is None or first.earlier else replace(found, earlier=first)
-    return None
+        if results.keys() & set(FLAGS):
+            found = _of_operands(condition, results, changed)
+            found = found or _of_result(condition, results.get(Z), changed)
+            return found, at, changed | results.keys()
+        changed |= results.keys()
+    return None, 0, changed
 
 
 def _loaded(register: Var, ops: Sequence[Sequence[Op]]) -> LoadedWord | None:
