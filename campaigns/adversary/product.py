@@ -14,6 +14,7 @@ from unittest.mock import patch
 from campaigns.adversary.executor import Run
 from campaigns.adversary.program import Program
 from ilp.solvers import highs
+from loopbounds.budgets import table
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
 from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.proof import rounds
@@ -220,7 +221,7 @@ interrupt = {{ vector = 0, symbols = ["h{number}"] }}
 
 
 KNOWN: dict[object, tuple[InvariantResult, ...]] = {}  # results of NuSMV, by model and checks
-PROVED: dict[str, ProofOutcome] = {}  # proofs of loops, by cache key
+PROVED: dict[tuple[str, int], ProofOutcome] = {}  # by cache key, and the largest bound to prove
 
 
 @contextmanager
@@ -241,10 +242,12 @@ def memoised_queries() -> Iterator[None]:
             known[key] = results
         return known[key]
 
-    def prove_model(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
-        key = model_key(model, budget, checker)
+    def prove_model(
+        model: LoopModel, budget: Budget, checker: Checker, most: int = table.HUGE
+    ) -> ProofOutcome:
+        key = model_key(model, budget, checker), most
         if key not in PROVED:
-            outcome = prove_once(model, budget, checker)
+            outcome = prove_once(model, budget, checker, most)
             if outcome.failed:
                 return outcome
             PROVED[key] = outcome

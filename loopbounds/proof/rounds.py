@@ -428,8 +428,8 @@ def _outcomes_of(
 ) -> list[ProofOutcome]:
     """The outcome for the shared simple model, proved unless given, then one per loop."""
     first = queries[0]
-    given = first.first_budget(budget)
-    simple = proof or prove_model(first.simple, given, checker, first.first_most)
+    given, most = first.first_budget(budget), max(models.first_most for models in queries)
+    simple = proof or prove_model(first.simple, given, checker, most)
     outcomes = [models.refined(simple, budget, checker) for models in queries]
     return [simple, *outcomes]
 
