@@ -19,7 +19,7 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.assumptions import CACHE_REGISTERS
 from quoll.image.cache_words import CacheWords, size_word
-from quoll.intervals.masked_words import bit_and, hull
+from quoll.intervals.masked_words import MaskedWords, bit_and, hull
 from quoll.intervals.strided_interval import ANY, ValueSet
 from tests.testing.arm.interpreter import ConcreteMachine
 from tests.testing.harness.cases import cases
@@ -122,7 +122,8 @@ def test_covers_execution() -> None:
 
 def tells_sets(words: object) -> bool:
     """Whether the field for the number of sets is known to have the core's value."""
-    field = bit_and(words, ValueSet.of(SETS[1] << SETS[0]))  # type: ignore[arg-type]
+    assert isinstance(words, ValueSet | MaskedWords)
+    field = bit_and(words, ValueSet.of(SETS[1] << SETS[0]))
     return hull(field).exact == 63 << SETS[0]
 
 
