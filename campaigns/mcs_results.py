@@ -105,7 +105,7 @@ def messages() -> str:
 
 
 def short_way() -> str:
-    """Short calls and answers of ``mcs`` beside those of ``before``, from ``bench.ipc``."""
+    """Bounds of short calls and answers in ``mcs`` and in ``before``, from ``bench.ipc``."""
     tables = documented_operations()
     rows = []
     for board in BOARDS:

@@ -228,7 +228,7 @@ class _Model:
 
 
 def mispredicted_return(insn: Insn) -> int:
-    """Cycles from the issue of a return to that of its target, if another one was predicted."""
+    """Cycles between the issue of a return and of its target after a wrong prediction."""
     return WRONG_RETURN if insn.memory is None else WRONG_LOADED_RETURN
 
 

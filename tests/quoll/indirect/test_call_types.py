@@ -240,7 +240,7 @@ int run(int x) { return hooked(x); }
 
 @pytest.mark.parametrize("debug", ["-g", "-g0"])
 def test_exception_vectors_are_no_callbacks(debug: str) -> None:
-    """A number may equal their address, and everything that follows a reset was asked about."""
+    """Otherwise a call might reach the reset handler, and so all code of the program."""
     image = Image.load(build_pointers(VECTORS, (*BUILDS["C gcc -O2"], debug)))
     symbol = image.symbol("hooked")
     assert symbol is not None

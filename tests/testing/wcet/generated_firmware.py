@@ -120,10 +120,12 @@ def _cases(statements: list[str], random: Random) -> str:
 def _vectors(random: Random) -> str:
     """A table of exception vectors, in one of the three usual forms."""
     form = random.choice(("b {}", "ldr pc, word_{}", "ldr pc, ={}"))
-    rows = "".join(f"    {form.format(name) if name else 'nop'}\n" for name in (*VECTORS, "stub"))
-    targets = sorted({*VECTORS, "stub"} - {""}) if "word" in form else []
+    rows = "".join(
+        f"    {form.format(name) if name else 'nop'}\n" for name in (*VECTORS, "endless")
+    )
+    targets = sorted({*VECTORS, "endless"} - {""}) if "word" in form else []
     words = "".join(f"word_{name}: .word {name}\n" for name in targets)
-    return f"{HEAD}{rows}{words}    .ltorg\nstub: b stub\n    .text\n    .arm\n"
+    return f"{HEAD}{rows}{words}    .ltorg\nendless: b endless\n    .text\n    .arm\n"
 
 
 def build_generated(made: GeneratedFirmware, build: FirmwareBuild, folder: Path) -> Path:
