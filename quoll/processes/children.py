@@ -104,13 +104,21 @@ def fork() -> int:
     """``os.fork``; handlers of signals that arrive during the fork are called at its end.
 
     An exception that they raise in the hooks of a fork, such as the hooks of ``logging``, would be
-    lost.
+    lost. One that they raise at the end kills the child, whose number no caller receives.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    child = 0
     try:
-        return os.fork()
+        child = os.fork()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        except BaseException:
+            if child:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            raise
+    return child
 
 
 def die_with(parent: int) -> None:
