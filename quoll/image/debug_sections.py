@@ -9,7 +9,7 @@ __all__ = ["DebugSections"]
 
 @dataclass(frozen=True, slots=True)
 class DebugSections:
-    """The sections of the line table, of entries and of locations; empty where absent."""
+    """The sections of lines, entries, locations and call frames; empty where absent."""
 
     line: bytes = b""
     line_str: bytes = b""
@@ -20,3 +20,4 @@ class DebugSections:
     str_offsets: bytes = b""
     loc: bytes = b""
     loclists: bytes = b""
+    frame: bytes = b""

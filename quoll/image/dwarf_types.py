@@ -24,6 +24,7 @@ from quoll.image.dwarf_entries import (
     text_of,
     units,
 )
+from quoll.image.dwarf_frames import CallFrames, FrameSlot, slot_of
 from quoll.image.dwarf_locations import LIST_BASE, HeldRange, registers_held
 
 __all__ = ["VIRTUAL_CALL", "DebugTypes", "Signature", "TypeRef"]
@@ -34,9 +35,10 @@ CLASS, CONST, SUBPROGRAM, VARIABLE, VOLATILE = 0x02, 0x26, 0x2E, 0x34, 0x35
 REFERENCE, RVALUE, RESTRICT, ATOMIC, RANGE = 0x10, 0x42, 0x37, 0x47, 0x21  # DW_TAG
 NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED = 0x03, 0x02, 0x0B, 0x11, 0x13, 0x27
 ORIGIN, MEMBER_AT, EXTERNAL, SPECIFICATION, TYPE = 0x31, 0x38, 0x3F, 0x47, 0x49
-PRODUCER, UPPER, COUNT = 0x25, 0x2F, 0x37  # DW_AT
+PRODUCER, UPPER, COUNT, FRAME_BASE = 0x25, 0x2F, 0x37, 0x40  # DW_AT
 WANTED = frozenset((NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED, ORIGIN, MEMBER_AT, EXTERNAL,
-                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT, LIST_BASE))  # fmt: skip
+                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT, FRAME_BASE,
+                    LIST_BASE))  # fmt: skip
 OTHER_NAMES = frozenset((TYPEDEF, CONST, VOLATILE, RESTRICT, ATOMIC))
 POINTERS = frozenset((POINTER, REFERENCE, RVALUE))
 STRUCTURES = frozenset((STRUCTURE, UNION, CLASS))
@@ -114,6 +116,7 @@ class DebugTypes:
 
     def __init__(self, debug: DebugSections) -> None:
         self._debug = debug
+        self._frames: dict[int, list[tuple[FrameSlot, TypeRef]]] = {}  # by function
 
     @cached_property
     def _entries(self) -> dict[TypeRef, _Entry]:
@@ -175,6 +178,46 @@ class DebugTypes:
             for span, kind in self._held
             if span.register == register and span.low <= addr < span.high
         )
+
+    def in_frame(self, function: int, register: int, offset: int, addr: int) -> tuple[TypeRef, ...]:
+        """The types of the word ``offset`` bytes above a register before the instruction at
+        ``addr``, if a variable of ``function`` is in its frame there.
+        """
+        found: list[TypeRef] = []
+        for slot, kind in self._frame(function):
+            if slot.register is None:
+                above = self._call_frames.frame_address(addr)
+                if above is None:
+                    continue
+                slot = FrameSlot(above.register, above.offset + slot.offset)
+            distance = offset - slot.offset
+            if slot.register == register and 0 <= distance < (self._size(kind) or 0):
+                found += self.words_at(kind, distance)
+        return tuple(found)
+
+    @cached_property
+    def _call_frames(self) -> CallFrames:
+        return CallFrames(self._debug.frame)
+
+    def _frame(self, function: int) -> list[tuple[FrameSlot, TypeRef]]:
+        """The variables and parameters of a function in its frame."""
+        if function in self._frames or function not in self._functions:
+            return self._frames.get(function, [])
+        found = self._frames[function] = []
+        top = self._entries[self._functions[function]]
+        base = top.value(FRAME_BASE)
+        expression = base[1] if base is not None and isinstance(base[1], bytes) else b""
+        pending = list(top.inside)
+        while pending:
+            at = pending.pop()
+            one = self._entries[at]
+            pending += one.inside
+            place = one.value(LOCATION) if one.tag in (VARIABLE, PARAMETER) else None
+            if place is not None and isinstance(place[1], bytes):
+                slot, kind = slot_of(place[1], expression), self._type_of(at)
+                if slot is not None and kind is not None:
+                    found.append((slot, kind))
+        return found
 
     def signature(self, function: int) -> Signature | None:
         """The type of the function at an address; None if it is unknown."""

@@ -49,7 +49,7 @@ RESERVED_SECTIONS = 0xFF00  # SHN_LORESERVE: indices from here on name no sectio
 DEBUG = ".debug_"
 LINE_SECTIONS = ("line", "line_str", "str")  # in the order of DebugSections
 ENTRY_SECTIONS = ("info", "abbrev", "addr", "str_offsets")
-LOCATION_SECTIONS = ("loc", "loclists")
+PLACE_SECTIONS = ("loc", "loclists", "frame")
 LONGEST_NAME = 4096
 MOST_ROWS = 1_000_000  # of any table: pyelftools reads one in 15 us
 SHORT_ENTRIES = 4 << 20  # bytes
@@ -412,14 +412,14 @@ class _Reader:
         named = [(h, _name(names, h.name)) for h in headers]
         long = sum(h.size for h, name in named if name.removeprefix(DEBUG) in ENTRY_SECTIONS)
         entries = entries or long <= SHORT_ENTRIES
-        wanted = LINE_SECTIONS + (ENTRY_SECTIONS + LOCATION_SECTIONS if entries else ())
+        wanted = LINE_SECTIONS + (ENTRY_SECTIONS + PLACE_SECTIONS if entries else ())
         found: dict[str, bytes] = {}
         for h, full in named:
             name = full.removeprefix(DEBUG)
             if full.startswith(DEBUG) and name in wanted:
                 raw = self._data[h.offset : h.offset + h.size]
                 found[name] = _inflate(raw) if h.flags & SECTION_COMPRESSED else raw
-        every = LINE_SECTIONS + ENTRY_SECTIONS + LOCATION_SECTIONS
+        every = LINE_SECTIONS + ENTRY_SECTIONS + PLACE_SECTIONS
         return DebugSections(*(found.get(name, b"") for name in every))
 
     def _stored(self, header: _SectionHeader) -> bytes:

@@ -1,9 +1,9 @@
 """The types of an indirect call, from the types of the pointers that its target is loaded from.
 
-If the target is a member that is loaded through a register, and a variable in that register points
-to such a structure, the member has the type. Else each origin of the target is followed from a
-variable, a parameter or a result, whose type the debug information has, through the members that
-are loaded. One origin without a known type leaves the call without types.
+If the target is a member that is loaded through a register, and a variable in that register, or in
+the frame, points to such a structure, the member has the type. Else each origin of the target is
+followed from a variable, a parameter or a result, whose type the debug information has, through the
+members that are loaded. One origin without a known type leaves the call without types.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def call_types(
     origins = tuple(origins)
     entered = _entered(types, origins)
     for origin in origins:
-        if held := _of_variable(types, origin):
+        if held := _of_variable(types, function, origin):
             found |= held
             continue
         if origin.root in (LoadRoot.LOADED, LoadRoot.NUMBER) or _is_index(types, function, origin):
@@ -39,23 +39,36 @@ def call_types(
     return found or None
 
 
-def _of_variable(types: DebugTypes, origin: LoadOrigin) -> set[Signature]:
-    """The types of the member that is loaded through a variable in a register, if it is one.
-
-    Perhaps through further members, at the offsets of the loads between.
-    """
+def _of_variable(types: DebugTypes, function: int, origin: LoadOrigin) -> set[Signature]:
+    """The types of the target, if it is a variable or a member behind one."""
     if origin.offsets[0] != 0:
         return set()
+    known = map(types.pointed_function, _words_behind(types, function, origin, 1))
+    return {signature for signature in known if signature is not None}
+
+
+def _words_behind(
+    types: DebugTypes, function: int, origin: LoadOrigin, level: int
+) -> list[TypeRef]:
+    """The types of the word that is loaded at ``level``, if variables lead to it.
+
+    A variable is in a register or in the frame of ``function``, perhaps with further members
+    between, at the offsets of the loads.
+    """
     words: list[TypeRef] = []
-    for level in range(len(origin.bases), 0, -1):
-        base = origin.bases[level - 1]
+    for at in range(len(origin.bases), level - 1, -1):
+        base = origin.bases[at - 1]
+        if base.offset is not None:
+            framed = types.in_frame(function, base.register, base.offset, base.places[0])
+            if framed:
+                words = list(framed)
+                continue
         held = [kind for addr in base.places for kind in types.held_in(base.register, addr)]
-        offset = base.offset if held else origin.offsets[level]
+        offset = base.offset if held else origin.offsets[at]
         objects = [to for kind in held or words if (to := types.pointee(kind)) is not None]
         exact = objects if offset is not None else []
         words = [word for to in exact for word in types.words_at(to, offset)]
-    known = map(types.pointed_function, words)
-    return {signature for signature in known if signature is not None}
+    return words
 
 
 def _entered(types: DebugTypes, origins: Iterable[LoadOrigin]) -> Entered:
@@ -115,7 +128,9 @@ def _is_index(types: DebugTypes, function: int, origin: LoadOrigin) -> bool:
         return True
     if origin.levels < 2 or origin.offsets[1] is not None:
         return False
-    words, _ = _loaded_words(types, function, origin, origin.offsets[2:], {})
+    words = _words_behind(types, function, origin, 2)
+    if not words:
+        words, _ = _loaded_words(types, function, origin, origin.offsets[2:], {})
     return bool(words) and all(map(types.is_number, words))
 
 

@@ -330,6 +330,66 @@ def test_a_variable_in_a_register_has_the_type(name: str, dwarf: str) -> None:
         assert facts == {f"calls at PLACE go to {targets}"}, function
 
 
+FRAMED = """
+typedef struct timer timer;
+struct timer { timer *next; int left; void (*expired)(timer *); timer *argument; };
+timer pool[4], *active; int (*handlers[64])(unsigned, int); void *leaked[] = {handlers, &active};
+static void blink(timer *t) { sink += t->left; }
+static void cease(timer *t) { active = 0; }
+static int first(unsigned n, int x) { return n + x; }
+static int second(unsigned n, int x) { return n - x; }
+static int other(int x) { return x + sink; }
+N int by_list(void) {
+    for (timer **at = &active; *at;) {
+        timer *t = *at;
+        if (--t->left > 0) { at = &t->next; continue; }
+        t->expired(t->argument);
+        *at = t->next;
+    }
+    return 1;
+}
+N int by_index(unsigned line) { return handlers[line & 63](line, 1) + 1; }
+N int by_local(int x) { int (*f)(unsigned, int) = handlers[choice & 63]; return f(2, x) + 1; }
+N int by_argument(int x, int y, int z, int u, void (*f)(timer *)) { f(pool + (x & 3)); return y; }
+void init(void) {
+    for (int i = 0; i < 64; i++) handlers[i] = i & 1 ? first : second;
+    pool[choice & 3].expired = choice & 8 ? blink : cease; active = pool;
+}
+int run(int x) {
+    return by_list() + by_index(x) + by_local(x) + by_argument(x, 0, 0, 0, blink) +
+        (choice ? other(x) : 0);
+}
+int (*kept)(int) = other;
+"""
+FRAMED_BUILDS = [
+    ("C gcc -O0", "-gdwarf-4"), ("C gcc -Os Thumb-2", "-O0"), ("C clang -O0", "-g"),
+    ("C clang -Os Thumb-2", "-O0"),
+]  # fmt: skip
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize(("name", "option"), FRAMED_BUILDS)
+def test_a_variable_in_the_frame_has_the_type(name: str, option: str) -> None:
+    """Without optimisation, each is there: a list of unknown origin, an index, a local pointer.
+
+    Clang folds indices into addresses, so the table may be the neighbour that holds ``other``.
+    """
+    image = Image.load(build_pointers(FRAMED, (*BUILDS[name], option)))
+    expected = {
+        "by_list": "blink, cease",
+        "by_index": "first, other, second" if "clang" in name else "first, second",
+        "by_local": "first, second",
+        "by_argument": "blink, cease",
+    }
+    for function, targets in expected.items():
+        symbol = image.symbol(function)
+        assert symbol is not None
+        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+        assert call.proposal is not None
+        assert call.proposal.fact == f"calls at PLACE go to {targets}", function
+
+
 def test_signatures() -> None:
     image = Image.load(build(
         "struct s { int a; }; void f(char c, struct s *p, void *q) {}\n"
