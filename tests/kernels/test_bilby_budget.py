@@ -7,24 +7,27 @@ import json
 
 import pytest
 
-from campaigns.kernel_bounds import bounds
 from campaigns.mcs_results import figures
-from campaigns.minimum_budget import BOARDS, Board, Minimum, fits, minimum, stated, ticks
+from campaigns.minimum_budget import BOARDS, Minimum, analysed, fits, minimum, stated, ticks
 from tests.testing.harness import build
 from tests.testing.harness.cases import spread
 
 KZM, CUBIEBOARD = BOARDS
 FILES = ("kernel.elf", "kernel.facts")
 BASELINE = build.ROOT / "tests/wcet/baseline.json"
-pytestmark = pytest.mark.xdist_group("budget")  # the stages of a kernel are kept for the next test
 
 
 @pytest.mark.slow("analyses whole kernels")
-@pytest.mark.parametrize("board", spread(BOARDS, 1), ids=lambda board: board.name)
-def test_the_minimum_budget_covers_the_bound_of_the_kernel_it_is_built_into(board: Board) -> None:
-    """Else ``make campaign-minimum_budget ARGS=--write`` makes it so."""
-    build.kernel(f"{board.name}-mcs", *FILES)
-    assert fits(stated(board), minimum(board))
+def test_the_minimum_budget_covers_the_bound_of_the_kernel_it_is_built_into() -> None:
+    """Else ``make campaign-minimum_budget ARGS=--write`` makes it so.
+
+    No bound depends on a number of contexts, of threads, or of anything else.
+    """
+    for board in spread(BOARDS, 1):
+        build.kernel(f"{board.name}-mcs", *FILES)
+        entries = analysed(board)
+        assert fits(stated(board), minimum(board, entries))
+        assert all(entry.parametric is None for entry in entries.values())
 
 
 def test_a_budget_fits_from_its_minimum_to_a_256th_above() -> None:
@@ -33,13 +36,6 @@ def test_a_budget_fits_from_its_minimum_to_a_256th_above() -> None:
     assert fitting == [True, True, False]
     assert not fits(Minimum(25600, 511), needed)
     assert not fits(Minimum(25701, 512), needed)
-
-
-@pytest.mark.slow("analyses whole kernels")
-def test_bounds_do_not_depend_on_a_number_of_contexts() -> None:
-    """Nor of threads, or anything else."""
-    build.kernel("kzm-mcs", *FILES)
-    assert not bounds("kzm", "mcs", {}).functions
 
 
 def test_time_makes_interrupts_three_tenths_later_at_most() -> None:
