@@ -2,7 +2,8 @@
 
 Source: Itanium C++ ABI, 5.1. Parameters and template arguments are left out, as is the name of an
 unnamed namespace; a thunk has the name of its function with ``.thunk``. Operators, destructors and
-tables have no path: facts cannot name them so.
+tables have no path: facts cannot name them so. ``itanium-demangler`` 1.1 of PyPI reads neither
+local names, as of lambdas, nor references to arrays, nor functions as template arguments.
 """
 
 from __future__ import annotations
