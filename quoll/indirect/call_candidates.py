@@ -30,6 +30,7 @@ __all__ = ["Candidates"]
 
 MOST_NAMED = 256  # most tables and functions in a proposal; it names none beyond that
 LARGEST_TABLE = 1 << 16  # bytes without a symbol
+SMALL = 1 << 12  # constants below are numbers, unless a variable is there
 NEAR = 8  # most functions of a section that are named
 VIRTUAL = "if it is a virtual call, 'through any vtable' is enough"
 NOT_VIRTUAL = (
@@ -79,7 +80,11 @@ class Candidates:
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
         """The functions of the pointer's type, where the debug information has it."""
         types = self._image.types
-        found = [o for o in found if not (self._is_from_device(o) or self._is_null(o))]
+        found = [
+            o
+            for o in found
+            if not (self._is_from_device(o) or self._is_null(o) or self._is_number(o))
+        ]
         signatures = call_types(types, cfg.entry, found)
         if signatures is None:
             return None
@@ -135,6 +140,16 @@ class Candidates:
         """Whether it is 0, or a word that is loaded through 0, where nothing is."""
         constant = origin.root is LoadRoot.CONSTANT and origin.constant == 0
         return constant and self._image.segment_at(0) is None
+
+    def _is_number(self, origin: LoadOrigin) -> bool:
+        """Whether it is a constant from which code computes an index, such as a mask."""
+        computed = bool(origin.levels) and origin.offsets[-1] is None
+        if origin.root is not LoadRoot.CONSTANT or not computed:
+            return False
+        if self._image.types.variable(origin.constant) is not None:
+            return False
+        nowhere = self._image.segment_at(origin.constant) is None
+        return nowhere or origin.constant < SMALL
 
     def _fits(self, word: int, signatures: Set[Signature]) -> bool:
         own = self._signature(word)

@@ -126,12 +126,15 @@ def _is_index(types: DebugTypes, function: int, origin: LoadOrigin) -> bool:
     kind = _word_type(types, function, origin)
     if bool(origin.levels) and kind is not None and types.is_number(kind):
         return True
-    if origin.levels < 2 or origin.offsets[1] is not None:
-        return False
-    words = _words_behind(types, function, origin, 2)
-    if not words:
-        words, _ = _loaded_words(types, function, origin, origin.offsets[2:], {})
-    return bool(words) and all(map(types.is_number, words))
+    for level in range(2, origin.levels + 1):
+        if origin.offsets[level - 1] is not None:
+            continue
+        words = _words_behind(types, function, origin, level)
+        if not words:
+            words, _ = _loaded_words(types, function, origin, origin.offsets[level:], {})
+        if words and all(map(types.is_number, words)):
+            return True
+    return False
 
 
 def _word_type(types: DebugTypes, function: int, origin: LoadOrigin) -> TypeRef | None:

@@ -361,6 +361,40 @@ int run(int x) {
 }
 int (*kept)(int) = other;
 """
+SCALED = """
+struct operations { int (*start)(int); int (*pass)(int, char *); void (*end)(void); };
+struct bus { const struct operations *op; unsigned at, errors; } busses[3];
+void (*lines[64])(unsigned); void *leaked[] = {busses, lines};
+static int start(int x) { return x + sink; }
+static int pass(int x, char *to) { return x - *to; }
+static void end(void) { sink++; }
+static void line(unsigned n) { sink = n; }
+static const struct operations here = {start, pass, end};
+N int by_product(unsigned n) { return busses[n & 1].op->start(1) + 1; }
+N int by_mask(void) { lines[*(volatile unsigned *)0x68000040 & 63](1); return 1; }
+void init(void) {
+    for (int i = 0; i < 64; i++) lines[i] = line;
+    busses[0].op = busses[1].op = busses[2].op = &here;
+}
+int run(int x) { return by_product(x) + by_mask(); }
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@pytest.mark.parametrize("name", ["C gcc -O0", "C gcc -O2", "C gcc -Os Thumb-2"])
+@pytest.mark.parametrize("function", ["by_product", "by_mask"])
+@pytest.mark.parametrize("code", ["0x10000", "0x400"])
+def test_a_factor_or_a_mask_has_no_type(name: str, function: str, code: str) -> None:
+    """It is a constant from which an index is computed, and no address of a variable."""
+    image = Image.load(build_pointers(SCALED, (*BUILDS[name], f"-Wl,-Ttext={code}")))
+    symbol = image.symbol(function)
+    assert symbol is not None
+    (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+    assert call.proposal is not None
+    wanted = "start" if function == "by_product" else "line"
+    assert call.proposal.fact == f"calls at PLACE go to {wanted}"
+
+
 FRAMED_BUILDS = [
     ("C gcc -O0", "-gdwarf-4"), ("C gcc -Os Thumb-2", "-O0"), ("C clang -O0", "-g"),
     ("C clang -Os Thumb-2", "-O0"),
