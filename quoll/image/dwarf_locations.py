@@ -1,7 +1,6 @@
 """Registers that hold variables, from location lists (DWARF 5, sections 2.6.2 and 7.7.3; 4, 2.6.2).
 
-Only locations that are a whole register are read: others, as of a part or of a computed value, tell
-nothing about the content of a register.
+Only locations in registers are read: those of computed values tell nothing about a register.
 """
 
 from __future__ import annotations
@@ -18,16 +17,21 @@ __all__ = ["LIST_BASE", "HeldRange", "registers_held"]
 LOW_PC, LIST_BASE = 0x11, 0x8C  # DW_AT
 OFFSET_FORMS, LISTX = (0x06, 0x17), 0x22  # DW_FORM
 END, BASEX, STARTX_ENDX, STARTX_LENGTH, PAIR, DEFAULT, BASE, START_END, START_LENGTH = range(9)
-REGISTER, REGISTERS = 0x50, 16  # DW_OP
+REGISTER, REGISTERS, PIECE = 0x50, 16, 0x93  # DW_OP
+WORD = 4  # bytes
 WHOLE = 0xFFFFFFFF  # address that selects a base (DWARF 4)
 
 
 class HeldRange(NamedTuple):
-    """From ``low`` to before ``high``, ``register`` has the value of a variable."""
+    """From ``low`` to before ``high``, ``register`` has the value of a variable.
+
+    ``part``: only of the word at this offset.
+    """
 
     low: int
     high: int
     register: int
+    part: int | None = None
 
 
 def registers_held(debug: DebugSections, unit: DebugUnit, location: Value) -> Iterator[HeldRange]:
@@ -47,10 +51,29 @@ def registers_held(debug: DebugSections, unit: DebugUnit, location: Value) -> It
     read = _entries_v5 if unit.version >= 5 else _entries_v4
     try:
         for low, high, expression in read(debug, unit, stream):
-            if len(expression) == 1 and 0 <= expression[0] - REGISTER < REGISTERS:
-                yield HeldRange(low, high, expression[0] - REGISTER)
+            for register, part in _registers(expression):
+                yield HeldRange(low, high, register, part)
     except EndOfBytes:
         return
+
+
+def _registers(expression: bytes) -> Iterator[tuple[int, int | None]]:
+    """The registers of an expression, each with the offset of its word if it holds a part."""
+    if len(expression) == 1:
+        if 0 <= expression[0] - REGISTER < REGISTERS:
+            yield expression[0] - REGISTER, None
+        return
+    stream, at = ByteStream(expression), 0
+    while stream.left:
+        register = stream.u8()
+        if register != PIECE:  # otherwise this part is nowhere
+            if not 0 <= register - REGISTER < REGISTERS or stream.u8() != PIECE:
+                return
+            if (size := stream.uleb()) == WORD:
+                yield register - REGISTER, at
+        else:
+            size = stream.uleb()
+        at += size
 
 
 def _base(debug: DebugSections, unit: DebugUnit) -> int:

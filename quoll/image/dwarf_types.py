@@ -47,7 +47,7 @@ DEEPEST = 16  # types inside of types
 STEPS = 4096  # members that are examined for one offset
 WORD = 4  # bytes
 REGISTERS = 4  # of arguments (AAPCS, 6.1.1)
-VTABLE_WORD = "__vtbl_ptr_type"  # the type of a vtable's words
+VTABLE_WORDS = ("__vtbl_ptr_type", "usize")  # the type of a vtable's words, in C++ and in Rust
 
 TypeRef = int  # the offset of an entry in .debug_info
 
@@ -173,10 +173,15 @@ class DebugTypes:
 
     def held_in(self, register: int, addr: int) -> tuple[TypeRef, ...]:
         """The types of variables that a register holds before the instruction at ``addr``."""
-        return tuple(
-            kind
+        spans = (
+            (span, kind)
             for span, kind in self._held
             if span.register == register and span.low <= addr < span.high
+        )
+        return tuple(
+            part
+            for span, kind in spans
+            for part in ((kind,) if span.part is None else self.words_at(kind, span.part))
         )
 
     def in_frame(self, function: int, register: int, offset: int, addr: int) -> tuple[TypeRef, ...]:
@@ -289,7 +294,7 @@ class DebugTypes:
             elif one.tag in STRUCTURES:
                 members = (self._member(at, offset) for at in one.inside)
                 pending += [member for member in members if member is not None]
-            elif offset in (0, None) or self._name(bare) == VTABLE_WORD:
+            elif offset in (0, None) or self._name(bare) in VTABLE_WORDS:
                 yield bare
 
     def pointed_function(self, kind: TypeRef) -> Signature | None:
@@ -297,7 +302,7 @@ class DebugTypes:
 
         ``VIRTUAL_CALL`` for a word of a vtable.
         """
-        if self._name(kind) == VTABLE_WORD:
+        if self._name(kind) in VTABLE_WORDS:
             return VIRTUAL_CALL
         to = self.pointee(kind)
         bare = None if to is None else self._bare(to)

@@ -1,4 +1,4 @@
-"""Vtables of C++, and the class hierarchy in their type information.
+"""Vtables of C++, with the class hierarchy in their type information, and of Rust.
 
 Source: Itanium C++ ABI, 2.5 (vtables), 2.9.5 (type information), 5.1 (names); the ARM C++ ABI
 changes neither layout. A vtable object ``_ZTV`` holds one table for the class and one for each of
@@ -6,23 +6,33 @@ its bases at its own offset: offsets, the distance to the whole object, the addr
 type information (0 with ``-fno-rtti``), then one function for each virtual one. An object points
 behind these two words. ``_ZTC`` objects hold the tables for objects whose bases are under
 construction.
+
+A vtable of Rust has no name. It holds the function that drops a value, or 0, then size and
+alignment of the type, then the methods of the trait (Rust reference, "Trait objects", leaves the
+layout open; it is as rustc has emitted it since 1.0). A pointer to a trait object holds its address
+beside the value's, so no object does.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from quoll.graph.closure import closure
 from quoll.image.image import Image
+from quoll.image.rust_names import rust_name
 from quoll.image.symbols import Symbol
 
 __all__ = ["Vtables", "is_vtable"]
 
 WORD = 4
 TYPE, SINGLE, SEVERAL = 8, 12, 16  # bytes of type information without bases, with one, with more
+RUST = -1  # in place of the address of type information
+METHODS = 3  # index of the first method
+LARGEST_ALIGNMENT = 1 << 12
 MISSING = ("__cxa_pure_virtual", "__cxa_deleted_virtual")  # their call is an error
 CLASS = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 TYPE_NAME = re.compile(r"_ZT[IV](\w+)")
@@ -37,7 +47,7 @@ def is_vtable(symbol: Symbol) -> bool:
 class _Table:
     """Functions of one vtable from its address point up to the next table; 0 for other words.
 
-    ``kind`` is the address of the class's type information, 0 without it.
+    ``kind`` is the address of the class's type information, 0 without it, ``RUST`` of a trait.
     """
 
     kind: int
@@ -55,10 +65,12 @@ class Vtables:
             for base in self._bases(symbol):
                 self._derived.setdefault(base, []).append(addr)
         objects = [s for s in image.symbols.symbols if is_vtable(s)]
-        self._tables = tuple(t for symbol in objects for t in self._tables_in(symbol))
+        self._classes = tuple(t for symbol in objects for t in self._tables_in(symbol))
+        self._tables = (*self._classes, *self._of_traits())
 
     def __bool__(self) -> bool:
-        return bool(self._tables)
+        """Whether there are vtables of classes."""
+        return bool(self._classes)
 
     def named(self, name: str) -> frozenset[int]:
         """The type information of the class ``name``, and of all its derived classes.
@@ -118,10 +130,28 @@ class Vtables:
             functions = (word if self._calls(word) else 0 for word in words[at + 1 : end])
             yield _Table(words[at] if known else 0, tuple(functions))
 
+    def _of_traits(self) -> Iterator[_Table]:
+        """Vtables of Rust, by their shape; another object of the same shape may be among them."""
+        if not any(map(rust_name, self._image.symbols.names())):
+            return
+        for segment in self._image.segments:
+            words = _words(segment.data[-segment.addr % WORD :])
+            for at in range(METHODS, len(words)):
+                if self._image.is_function(words[at]) and self._begins(*words[at - METHODS : at]):
+                    methods = takewhile(self._image.is_function, words[at:])
+                    yield _Table(RUST, (words[at - METHODS], 0, 0, *methods))
+
+    def _begins(self, drop: int, size: int, alignment: int) -> bool:
+        """Whether a vtable of Rust may begin with these words."""
+        power = alignment.bit_count() == 1 and alignment <= LARGEST_ALIGNMENT
+        return power and not size % alignment and (not drop or self._image.is_function(drop))
+
     def _words(self, symbol: Symbol) -> tuple[int, ...]:
-        content = self._image.read(symbol.addr, symbol.size) or b""
-        starts = range(0, len(content) - WORD + 1, WORD)
-        return tuple(int.from_bytes(content[i : i + WORD], "little") for i in starts)
+        return tuple(_words(self._image.read(symbol.addr, symbol.size) or b""))
+
+
+def _words(content: bytes) -> array[int]:
+    return array("I", content[: len(content) // WORD * WORD])
 
 
 def _mangled(name: str) -> str:
