@@ -13,7 +13,7 @@ from tests.testing.wcet.generated_firmware import BUILDS, build_generated, firmw
 from tests.testing.wcet.generated_hour import generated_hour
 from wcet.gate.project_file import ProjectFile
 
-TRIED = (104, 107)  # more seeds: make campaign-firmware
+TRIED = (104, 107, 108)  # more seeds: make campaign-firmware
 STRIDE = 7  # of builds, as in the campaign
 MOST_SECONDS = 60  # of processor time
 NEVER = re.compile(r"\b(?:vectors|endless|abort_entry|svc_entry|irq_entry)\b")
