@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loopbounds.execution.machine import NOWHERE, ConcreteMachine, longest_execution
+from loopbounds.execution.generated_code import NOWHERE
+from loopbounds.execution.machine import ConcreteMachine, longest_execution
 from loopbounds.execution.value import Undecided
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption

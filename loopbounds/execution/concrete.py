@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from cache.executed.access_trace import TracedCode
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
-from loopbounds.execution.machine import NOWHERE, ConcreteMachine, longest_execution
+from loopbounds.execution.generated_code import NOWHERE
+from loopbounds.execution.machine import ConcreteMachine, longest_execution
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC

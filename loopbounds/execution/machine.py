@@ -2,50 +2,46 @@
 
 Each instruction is compiled once, from its ops to a Python function over the registers, as numbered
 in ``quoll.semantics.ops``. The instructions of a block that is executed often are compiled
-together, for the case that all registers which they use are known.
+together: for the case that all registers which they use are known, or up to the first instruction
+that an unknown word decides.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import cast
 
 from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from loopbounds.budgets import table
 from loopbounds.execution.branch_relation import BranchRelation, LoadedWord
-from loopbounds.execution.memory import ConcreteMemory
-from loopbounds.execution.value import (
-    ABSORBED,
-    WORD,
-    ConcreteValue,
-    StackAddress,
-    Undecided,
-    joined,
-    mixed,
+from loopbounds.execution.generated_code import (
+    BRANCHES,
+    NEXT,
+    STOPPED,
+    UNKNOWN,
+    BlockWriter,
+    Effect,
+    KnownRunWriter,
+    compiled,
+    insn_source,
 )
-from loopbounds.execution.word_range import BOUNDING, WordRange, narrow
+from loopbounds.execution.memory import ConcreteMemory
+from loopbounds.execution.value import WORD, ConcreteValue, StackAddress, Undecided, joined
+from loopbounds.execution.word_range import WordRange, narrow
 from quoll.arm.insn import PC, SP, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
 from quoll.intervals.strided_interval import ValueSet
 from quoll.semantics.lift import identity, lift
-from quoll.semantics.operations import NAMESPACE, expression
-from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
+from quoll.semantics.ops import Op, OpCode, Space
 
-__all__ = ["NEXT", "NOWHERE", "CompiledInsn", "ConcreteMachine", "longest_execution"]
+__all__ = ["CompiledInsn", "CompiledRun", "ConcreteMachine", "longest_execution"]
 
 REGISTERS = 25
-NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; an unknown address
-UNKNOWN = -3  # in place of an address: nothing was executed, because a register is not known
-BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
 TRANSFERS = (OpCode.LOAD, OpCode.STORE)
 ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
-
-Effect = Callable[[list[ConcreteValue], ConcreteMemory], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class CompiledInsn:
         conditional = any(op.code is OpCode.CBRANCH for op in ops)
         transfers = sum(op.code in TRANSFERS for op in ops)
         fixed = all(op.code not in BRANCHES for op in ops)
-        effect = _compiled(_source(ops))
+        effect = compiled(insn_source(ops))
         return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed)
 
     @property
@@ -114,8 +110,8 @@ class CompiledRun:
     @staticmethod
     def of(insns: Sequence[CompiledInsn]) -> CompiledRun | None:
         """The run of ``insns``; None if they cannot be compiled together."""
-        source = _KnownWriter().source(insn.ops for insn in insns)
-        return None if source is None else CompiledRun(_compiled(source), tuple(insns))
+        source = KnownRunWriter().source(insn.ops for insn in insns)
+        return None if source is None else CompiledRun(compiled(source), tuple(insns))
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """As for an instruction."""
@@ -146,9 +142,9 @@ class BothWays:
     """An instruction, ready to be executed with either result of one unknown condition."""
 
     def __init__(self, insn: CompiledInsn) -> None:
-        source = _source(insn.ops)
+        source = insn_source(insn.ops)
         self._conditions = AssumedCondition(holds=True), AssumedCondition(holds=False)
-        self._effects = [_compiled(source, condition) for condition in self._conditions]
+        self._effects = [compiled(source, condition) for condition in self._conditions]
 
     def execute(
         self, way: int, registers: list[ConcreteValue], memory: ConcreteMemory
@@ -204,6 +200,7 @@ class ConcreteMachine:
         self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
         self._single: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity of the block
         self._both_ways: dict[tuple[Op, ...], BothWays] = {}
+        self._blocks: dict[int, tuple[Effect | None, tuple[TransferRow, ...] | None]] = {}
         self._rows: dict[int, tuple[TransferRow, ...] | None] = {}  # by identity of the block
         self.trace: AccessTrace | None = None
 
@@ -265,6 +262,8 @@ class ConcreteMachine:
         """Let registers that are not known hold these words, or words of these ranges."""
         for register, limit in limits:
             held = self._registers[register]
+            if type(held) is int:
+                continue
             if isinstance(held, WordRange) and isinstance(limit, WordRange):
                 self._registers[register] = held.within(limit)
             elif isinstance(held, WordRange) or (held is None and narrow(limit)):
@@ -293,27 +292,59 @@ class ConcreteMachine:
             found = self._single[id(block)] = tuple(map(self._step, block.insns))
         return found
 
-    def decided(self, node: int, steps: Sequence[CompiledInsn]) -> tuple[int, int]:
+    def decided(self, node: int, block: Block) -> tuple[int, int]:
         """Execute the first instructions of a node, up to one with an undecided effect.
 
         Returns how many, and the next address or ``NEXT``.
         """
-        for done, step in enumerate(steps):
+        done, target = self._decided_together(node, block)
+        if target != NEXT or done == len(block.insns):
+            return done, target
+        steps = self.steps(block)
+        for index in range(done, len(steps)):
+            step = steps[index]
             if step.outputs is not None:
                 self._compute(step)
-                self.note(node, done, step)
+                self.note(node, index, step)
                 continue
             before = self._registers[:]
             try:
                 target = step.effect(self._registers, self._memory)
             except Undecided:
                 self._registers = before
-                return done, NEXT
+                return index, NEXT
             if self.trace is not None:
-                self.note(node, done, step)
+                self.note(node, index, step)
             if target != NEXT:
-                return done + 1, target
+                return index + 1, target
         return len(steps), NEXT
+
+    def _decided_together(self, node: int, block: Block) -> tuple[int, int]:
+        """As ``decided``, up to an instruction that an unknown word decides; compiled."""
+        effect, rows = self._block_effect(block)
+        trace, touched = self.trace, self._memory.touched
+        if effect is None or (trace is not None and rows is None):
+            return 0, NEXT
+        target, done = effect(self._registers, self._memory), len(block.insns)
+        if target <= STOPPED:
+            done, target = STOPPED - target, NEXT
+            rows = rows and tuple(row for row in rows if row.insn < done)
+        if trace is not None and rows is not None and touched is not None:
+            trace.execute_block(node, rows, touched)
+            touched.clear()
+        return done, target
+
+    def _block_effect(self, block: Block) -> tuple[Effect | None, tuple[TransferRow, ...] | None]:
+        """The compiled block, with its accesses; None as long as it is rare, or if it cannot be."""
+        key = id(block)
+        if key not in self._blocks:
+            self._executed[key] += 1
+            if self._executed[key] < table.EXECUTED_OFTEN:
+                return None, None
+            source = BlockWriter().source(step.ops for step in self.steps(block))
+            effect = None if source is None else compiled(source)
+            self._blocks[key] = effect, self._rows_of(block)
+        return self._blocks[key]
 
     def _compute(self, step: CompiledInsn) -> None:
         """Execute an instruction that only writes registers; joined if a condition is unknown."""
@@ -443,180 +474,3 @@ class ConcreteMachine:
 def longest_execution(image: Image) -> int:
     """The instructions after which an execution of ``image`` is given up."""
     return table.EXECUTED_INSTRUCTIONS if image.as_loaded else table.ATTEMPTED_INSTRUCTIONS
-
-
-def _trap() -> None:
-    raise Undecided("an exception is taken")
-
-
-def _test(condition: ConcreteValue) -> int:
-    if isinstance(condition, int):
-        return condition
-    raise Undecided("a condition is not known")
-
-
-def _to(target: ConcreteValue, thumb: ConcreteValue) -> int:
-    """The address to which a GOTO leads, or ``NOWHERE``."""
-    if isinstance(target, int) and isinstance(thumb, int):
-        return target & (~1 if thumb else ~3)
-    return NOWHERE
-
-
-def _compiled(source: list[str], test: Callable[[ConcreteValue], int] = _test) -> Effect:
-    names: dict[str, object] = {
-        **NAMESPACE, "trap": _trap, "test": test, "to": _to, "mixed": mixed, "OpCode": OpCode,
-    }  # fmt: skip
-    exec("\n".join(source), names)
-    return cast("Effect", names["effect"])
-
-
-def _source(ops: tuple[Op, ...]) -> list[str]:
-    """Straight-line Python; with inner labels, a loop over the statements between them."""
-    head, last = "def effect(r, memory):", len(ops)
-    labels = sorted({0, last} | {op.ins[0].offset for op in ops if op.code in BRANCHES})
-    if labels == [0, last] or not ops:
-        lines = [f"    {line}" for op in ops for line in _lines(op, None)]
-        return [head, *lines, f"    return {NEXT}"]
-    lines = [head, "    part = 0", "    while True:"]
-    for start, end in pairwise(labels):
-        lines.append(f"        if part <= {start}:")
-        lines += [f"            {line}" for op in ops[start:end] for line in _lines(op, last)]
-        lines.append(f"            part = {end}")
-    return [*lines, f"        return {NEXT}"]
-
-
-class _KnownWriter:
-    """Python for instructions whose registers are known when they begin: these are local names."""
-
-    def __init__(self) -> None:
-        self._body: list[str] = []
-        self._read: dict[str, Var] = {}
-        self._written: dict[str, Var] = {}
-        self._known: set[str] = set()
-
-    def source(self, insns: Iterable[Sequence[Op]]) -> list[str] | None:
-        """The function; None if an inner branch skips less than the rest, or may be undecided."""
-        if not all(map(self._insn, insns)):
-            return None
-        loads = [f"{name} = r[{var.offset}]" for name, var in self._read.items()]
-        checks = " and ".join(f"type({name}) is int" for name in self._read) or "True"
-        body = [*loads, f"if not ({checks}): return {UNKNOWN}", *self._body]
-        body += _restores(self._written)
-        return ["def effect(r, memory):", *(f"    {line}" for line in body), f"    return {NEXT}"]
-
-    def _insn(self, ops: Sequence[Op]) -> bool:
-        branches = [at for at, op in enumerate(ops) if op.code in BRANCHES]
-        if not branches:
-            self._ops(ops, "")
-            return True
-        at, branch = branches[0], ops[branches[0]]
-        if branches[1:] or branch.code is OpCode.BRANCH or branch.ins[0].offset != len(ops):
-            return False
-        self._ops(ops[:at], "")
-        self._load([branch.ins[1]])
-        condition = _local(branch.ins[1])
-        if branch.ins[1].space is not Space.CONST and condition not in self._known:
-            return False
-        self._load([op.out for op in ops[at:] if op.out is not None])
-        before = set(self._known)
-        self._body.append(f"if not {condition}:")
-        self._ops(ops[at + 1 :], "    ")
-        self._body.append("    pass")
-        self._known &= before
-        return True
-
-    def _load(self, words: Iterable[Var]) -> None:
-        """Make registers local that are not yet."""
-        names = {_local(var): var for var in words if var.space is Space.REG}
-        first = {name: var for name, var in names.items() if name not in self._written}
-        self._known |= first.keys() - self._read.keys()
-        self._read |= first
-
-    def _ops(self, ops: Sequence[Op], indent: str) -> None:
-        for op in ops:
-            inputs = [var for var in op.ins if var.space is not Space.CONST]
-            self._load(inputs)
-            lines = _restores(self._written) if op.code in (OpCode.GOTO, OpCode.TRAP) else []
-            lines += _lines(op, None, _local, self._known)
-            self._body += [f"{indent}{line}" for line in lines]
-            if op.out is not None:
-                self._write(op, inputs)
-
-    def _write(self, op: Op, inputs: Sequence[Var]) -> None:
-        assert op.out is not None
-        name = _local(op.out)
-        pure = op.code is not OpCode.LOAD and op.code not in UNKNOWN_CODES
-        if pure and all(_local(var) in self._known for var in inputs):
-            self._known.add(name)
-        else:
-            self._known.discard(name)
-        if op.out.space is Space.REG:
-            self._written[name] = op.out
-
-
-def _restores(written: dict[str, Var]) -> list[str]:
-    return [f"r[{var.offset}] = {name}" for name, var in written.items()]
-
-
-def _local(var: Var) -> str:
-    """The name of a register as a local variable; of others as ``_text``."""
-    return f"r{var.offset}" if var.space is Space.REG else _text(var)
-
-
-def _text(var: Var) -> str:
-    if var.space is Space.CONST:
-        return f"{var.offset:#x}"
-    return f"r[{var.offset}]" if var.space is Space.REG else f"t{var.offset}_{var.size}"
-
-
-def _lines(
-    op: Op,
-    last: int | None,
-    name: Callable[[Var], str] = _text,
-    known: Set[str] = frozenset(),
-) -> list[str]:
-    """Statements for one op; ``last``: the label behind the last op, None if there is no other.
-
-    ``name`` names a word, and ``known`` has the names of words that are known numbers.
-    """
-    ins = [name(var) for var in op.ins]
-    match op.code:
-        case OpCode.BRANCH | OpCode.CBRANCH:
-            target = op.ins[0].offset
-            leave = [f"return {NEXT}"]
-            if last not in (None, target):
-                leave = [f"part = {target}", "continue"]
-            if op.code is OpCode.BRANCH:
-                return leave
-            return [f"if test({ins[1]}):", *(f"    {line}" for line in leave)]
-        case OpCode.GOTO:
-            return [f"return to({ins[0]}, {ins[1]})"]
-        case OpCode.TRAP:
-            return ["trap()"]
-        case OpCode.STORE:
-            return [f"memory.store({ins[0]}, {op.ins[1].size}, {ins[1]})"]
-        case OpCode.DISCARD:
-            return [f"memory.discard({ins[0]})"]
-        case OpCode.RETRANSLATE:
-            return ["memory.retranslate()"]
-    assert op.out is not None, op
-    out = name(op.out)
-    if op.code is OpCode.LOAD:
-        return [f"{out} = memory.load({ins[0]}, {op.out.size})"]
-    if op.code in UNKNOWN_CODES:
-        return [f"{out} = None"]
-    value = expression(op.code, ins, [var.size for var in op.ins], op.out.size)
-    unsure = [
-        text
-        for text, var in zip(ins, op.ins, strict=True)
-        if var.space is not Space.CONST and text not in known
-    ]
-    if not unsure:
-        return [f"{out} = {value}"]
-    numbers = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))
-    sizes = tuple(var.size for var in op.ins)
-    other = f"mixed(OpCode.{op.code.name}, ({', '.join(ins)},), {op.out.size}, {sizes})"
-    if op.code not in ABSORBED | BOUNDING | {OpCode.BOOL_OR}:
-        unknown = " or ".join(f"{text} is None" for text in dict.fromkeys(unsure))
-        other = f"None if {unknown} else {other}"
-    return [f"{out} = {value} if {numbers} else {other}"]

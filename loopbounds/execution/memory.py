@@ -25,7 +25,7 @@ from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
 
-__all__ = ["ConcreteMemory"]
+__all__ = ["ConcreteMemory", "may_store"]
 
 Bytes = tuple[int | None, ...]
 Cells = dict[int, ConcreteValue | Bytes]  # of a word; four bytes where the whole word is unknown
@@ -261,6 +261,14 @@ class ConcreteMemory:
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
         self._changeable.add((at, size))
+
+
+def may_store(address: ConcreteValue) -> bool:
+    """Whether a store there changes a word, or a few of which it makes all unknown."""
+    if isinstance(address, int | StackAddress):
+        return True
+    within = address.unsigned(4) if isinstance(address, WordRange) else None
+    return within is not None and within.high - within.low <= table.FORGOTTEN_BYTES
 
 
 def _join_cells(mine: Cells, others: Cells, initial: Cells) -> None:

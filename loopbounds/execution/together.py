@@ -20,13 +20,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
+from typing import NamedTuple
 
 from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
 from loopbounds.execution.branch_relation import BranchRelation, branch_relation
 from loopbounds.execution.counts import ExecutionCounts, UnfinishedCounts
 from loopbounds.execution.deciding import deciding_registers
-from loopbounds.execution.machine import NEXT, NOWHERE, CompiledInsn, ConcreteMachine
+from loopbounds.execution.generated_code import NEXT, NOWHERE
+from loopbounds.execution.machine import CompiledInsn, ConcreteMachine
 from loopbounds.execution.packed_counts import PackedCounts, count_of, one_of
 from loopbounds.execution.value import ConcreteValue, Undecided
 from loopbounds.execution.word_range import WordRange
@@ -86,6 +88,20 @@ class _Arrived:
     headers: int  # packed executions
 
 
+class _Step(NamedTuple):
+    """An edge between places: the new one has the first ``shared`` loops of the old one.
+
+    ``back``: the last of these loops repeats. ``entered``: the rest of the new place. ``left``: the
+    loops that are left, with the positions of their iterations in the old place.
+    """
+
+    node: int
+    shared: int
+    back: bool
+    entered: Place
+    left: tuple[tuple[int, int], ...]
+
+
 @dataclass(slots=True)
 class _Place:
     """The executions at a place, by the words of the ``registers`` that tell them apart; all: None.
@@ -136,6 +152,8 @@ class _Together:
     _entering: dict[int, int] = field(init=False)  # loop -> mask that resets its inner loops
     _limits: dict[int, list[tuple[int, ConcreteValue]]] = field(init=False, default_factory=dict)
     _relations: dict[int, BranchRelation | None] = field(init=False, default_factory=dict)
+    _steps: dict[int, _Step] = field(init=False, default_factory=dict)  # by edge
+    _ways: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
     _most: list[int] = field(init=False)
     _fewest: dict[int, int] = field(init=False, default_factory=dict)  # of entries that are left
     _totals: list[int] = field(init=False)
@@ -146,6 +164,7 @@ class _Together:
     _before: dict[int, _Before] = field(init=False, default_factory=dict)  # by loop
     _missed: AccessTrace | None = field(init=False, default=None)
     _executed: int = field(init=False, default=0)
+    _apart: int = field(init=False, default=0)  # of these, where several states are at a place
 
     def __post_init__(self) -> None:
         graph, loops = self.graph, self.graph.loops
@@ -177,13 +196,18 @@ class _Together:
         machine = ConcreteMachine(self.image, [one.exact for one in known])
         machine.follow_cache(self.cached)
         first = _Arrived(graph.entry, machine, 0, 0)
-        self._arrive((0,) * len(self._around[graph.entry]), first)
+        if graph.entry in self._headed:
+            self._count(self._headed[graph.entry], 0, first)
+        self._arrive(self._place(graph.entry, 0), first)
         while self._waiting:
             place = heappop(self._waiting)
             here = self._arrived.pop(place)
             self._refuse_endless(place, here)
+            alone = len(here.states) == 1
             for at in here.states.values():
-                self._follow(place, at)
+                going: tuple[Place, _Arrived] | None = (place, at)
+                while going is not None:
+                    going = self._follow(*going, alone=alone)
         if self._ended is None:
             raise Undecided("no path ends")
         return ExecutionCounts(
@@ -220,36 +244,54 @@ class _Together:
         if place[-2] & place[-2] - 1 == 0:
             self._before[loop] = place, {words: m.fork() for words, m in states.items()}
 
-    def _follow(self, place: Place, at: _Arrived) -> None:
-        """Follow the block at a place; the place of each state after it takes the state in."""
+    def _follow(self, place: Place, at: _Arrived, *, alone: bool) -> tuple[Place, _Arrived] | None:
+        """Follow the block at a place; the place of each state after it takes the state in.
+
+        Returns the only state after it with its place instead, if no other state can arrive there.
+        ``alone``: no other state is at this place.
+        """
         graph, node = self.graph, at.node
         block = graph.nodes[node].block
         if block.passes:
             raise Undecided("a call is passed over")
         self._executed += len(block.insns)
-        if self._executed > table.FOLLOWED_INSTRUCTIONS:
+        self._apart += 0 if alone else len(block.insns)
+        if self._executed > table.FOLLOWED_INSTRUCTIONS or self._apart > table.FOLLOWED_APART:
             raise TooLong("too many instructions")
-        after = list(self._after_block(node, at.machine))
+        done, end = at.machine.decided(node, block)
+        if end != NEXT or done == len(block.insns):
+            after = [(block.end if end == NEXT else end, at.machine)]
+        else:
+            after = list(self._after_block(node, at.machine, done))
         ways = [(e, m) for target, m in after for e in self._edges(node, target)]
         if node in graph.exits:
             self._end(node, at, (at.machine, *(machine for _, machine in after)))
         if len(ways) > 1:
             self._leave_open(node, {e for e, _ in ways})
-        turns = place[1:-1:2]
         for number, (edge, machine) in enumerate(ways):
-            last = all(machine is not other for _, other in ways[number + 1 :])
-            self._take(edge, turns, machine if last else machine.fork(), at)
+            again = any(machine is other for _, other in ways[number + 1 :])
+            new = self._take(edge, place, machine.fork() if again else machine, at)
+            if new is None:
+                continue
+            if alone and len(ways) == 1 and new[1].node not in self._headed and self._is_first(new):
+                new[1].machine.limit(self._limits_at(new[1].node))
+                return new
+            self._arrive(*new)
+        return None
+
+    def _is_first(self, new: tuple[Place, _Arrived]) -> bool:
+        """Whether all other states have passed the place."""
+        return not self._waiting or new[0] < self._waiting[0]
 
     def _after_block(
-        self, node: int, machine: ConcreteMachine
+        self, node: int, machine: ConcreteMachine, done: int
     ) -> Iterator[tuple[int, ConcreteMachine]]:
-        """The states after the block of a node, each with the address of the next block."""
+        """The states after the block of a node, each with the address of the next block.
+
+        ``done``: the number of its instructions that the machine has executed.
+        """
         block, states = self.graph.nodes[node].block, [machine]
         steps = machine.steps(block)
-        done, end = machine.decided(node, steps)
-        if end != NEXT:
-            yield end, machine
-            return
         for index, step in enumerate(steps[done:], done):
             going = []
             for state in states:
@@ -289,6 +331,11 @@ class _Together:
 
         No execution goes to an address that is no successor, except to end.
         """
+        if (node, target) not in self._ways:
+            self._ways[node, target] = self._found_edges(node, target)
+        return self._ways[node, target]
+
+    def _found_edges(self, node: int, target: int) -> list[int]:
         graph, edges = self.graph, self.graph.successors[node]
         if target == NOWHERE:
             returns = graph.nodes[node].block.returns
@@ -311,34 +358,46 @@ class _Together:
             self._missed.count(trace)
 
     def _take(
-        self, edge: int, turns: tuple[int, ...], machine: ConcreteMachine, at: _Arrived
-    ) -> None:
-        """Let executions pass an edge from a place in the iterations ``turns``."""
-        graph, node = self.graph, self.graph.edges[edge].dst
-        source = self._around[graph.edges[edge].src]
-        shared = sum(1 for loop in self._around[node] if loop in source)
-        new = (*turns[:shared], *(0,) * (len(self._around[node]) - shared))
-        for loop, turn in zip(source[shared:], turns[shared:], strict=True):
-            self._fewest[loop] = min(self._fewest.get(loop, turn + 1), turn + 1)
-        if edge in self._backs:
-            new = (*new[:-1], new[-1] + 1)
-        self._arrive(new, _Arrived(node, machine, at.edges + self._once[edge], at.headers))
-
-    def _arrive(self, turns: tuple[int, ...], new: _Arrived) -> None:
-        """Let executions come to a node."""
-        node = new.node
-        loop = self._headed.get(node)
-        if loop is not None:
-            turn = turns[-1]
-            if turn >= self.bounds.get(loop, table.FOLLOWED_ITERATIONS):
-                if loop in self.bounds:
-                    return
-                self._endless.add(loop)
+        self, edge: int, place: Place, machine: ConcreteMachine, at: _Arrived
+    ) -> tuple[Place, _Arrived] | None:
+        """Let executions pass an edge from a place; None if its loop repeats no more."""
+        node, shared, back, entered, left = self._steps.get(edge) or self._step(edge)
+        for loop, position in left:
+            turn = place[position] + 1
+            self._fewest[loop] = min(self._fewest.get(loop, turn), turn)
+        around = place[: 2 * shared]
+        if back:
+            around = (*around[:-1], around[-1] + 1)
+        new = _Arrived(node, machine, at.edges + self._once[edge], at.headers)
+        loop_here = self._headed.get(node)
+        if loop_here is not None:
+            turn = around[-1] if back else 0
+            if turn >= self.bounds.get(loop_here, table.FOLLOWED_ITERATIONS):
+                if loop_here in self.bounds:
+                    return None
+                self._endless.add(loop_here)
                 raise Undecided("a loop may be executed too often")
-            self._count(loop, turn, new)
-        order = self._acyclic.order
-        headers = (order[self.graph.loops[i].header] for i in self._around[node])
-        place = (*chain.from_iterable(zip(headers, turns, strict=True)), order[node])
+            self._count(loop_here, turn, new)
+        return (*around, *entered), new
+
+    def _step(self, edge: int) -> _Step:
+        """The step of an edge; computed once."""
+        graph, around = self.graph, self._around
+        node, source = graph.edges[edge].dst, around[graph.edges[edge].src]
+        shared = sum(1 for loop in around[node] if loop in source)
+        left = tuple((loop, 2 * at + 1) for at, loop in enumerate(source) if at >= shared)
+        found = _Step(node, shared, edge in self._backs, self._place(node, shared), left)
+        self._steps[edge] = found
+        return found
+
+    def _place(self, node: int, first: int) -> Place:
+        """A place of a node in the first iterations of the loops around it, from ``first`` on."""
+        order, loops = self._acyclic.order, self.graph.loops
+        around = ((order[loops[i].header], 0) for i in self._around[node][first:])
+        return (*chain.from_iterable(around), order[node])
+
+    def _arrive(self, place: Place, new: _Arrived) -> None:
+        """Let executions come to a place."""
         if place not in self._arrived:
             self._arrived[place] = _Place()
             heappush(self._waiting, place)

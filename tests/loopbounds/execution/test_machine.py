@@ -7,9 +7,10 @@ from collections import Counter
 
 import pytest
 
-from loopbounds.execution.machine import NEXT, REGISTERS, UNKNOWN, CompiledInsn, CompiledRun
+from loopbounds.execution.generated_code import NEXT, STOPPED, UNKNOWN, BlockWriter, compiled
+from loopbounds.execution.machine import REGISTERS, CompiledInsn, CompiledRun
 from loopbounds.execution.memory import ConcreteMemory
-from loopbounds.execution.value import ConcreteValue, Undecided
+from loopbounds.execution.value import ConcreteValue, StackAddress, Undecided, WordRange
 from quoll.arm.insn import PC
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.loopbounds.counting import Program
@@ -82,3 +83,79 @@ def test_a_run_has_the_effect_of_its_instructions(thumb: bool) -> None:
                 assert here == there
     assert counts["fast"] > 100
     assert counts["undecided"]
+
+
+def effects(
+    insns: tuple[CompiledInsn, ...], held: list[ConcreteValue], memory: ConcreteMemory
+) -> int:
+    """As ``one_by_one``; raises Undecided where a condition is not known."""
+    target = NEXT
+    for insn in insns:
+        assert target == NEXT
+        target = insn.effect(held, memory)
+    return target
+
+
+def any_registers(chance: random.Random) -> list[ConcreteValue]:
+    """As ``registers``; many are unknown, or ranges, or addresses in a stack."""
+    held = registers(chance)
+    for number in range(PC):
+        kind = chance.randrange(6)
+        if kind == 0:
+            held[number] = None
+        elif kind == 1:
+            low = RAM + chance.randrange(64) * 4
+            held[number] = WordRange(low, low + 4 * chance.choice([1, 9, 5000]), 4)
+        elif kind == 2:
+            held[number] = StackAddress(-4 * chance.randrange(64))
+    for flag in range(PC, REGISTERS):
+        if chance.randrange(4) == 0:
+            held[flag] = None
+    return held
+
+
+@pytest.mark.slow("many random instruction sequences and states")
+@pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
+def test_a_block_stops_before_an_undecided_instruction(thumb: bool) -> None:
+    """Up to there its instructions, one by one, have the same effect; that one is undecided."""
+    chance = random.Random(f"blocks {thumb}")
+    counts: Counter[str] = Counter()
+    for kind in sorted(KINDS)[::3]:
+        flags = (*FLAGS.get(kind, ()), *(("-mthumb",) if thumb else ()))
+        code = Program(
+            build(random_program(chance, kind), *flags, optimise="-O1"), "main", memory=MAP
+        )
+        for node in code.graph.nodes:
+            insns = tuple(CompiledInsn.of(insn) for insn in node.block.insns)
+            source = BlockWriter().source(insn.ops for insn in insns)
+            if source is None:
+                counts["not compiled"] += 1
+                continue
+            effect = compiled(source)
+            for _ in range(8):
+                held = any_registers(chance)
+                together, alone = list(held), list(held)
+                memories = ConcreteMemory(code.image), ConcreteMemory(code.image)
+                for memory in memories:
+                    memory.touched = []
+                try:
+                    target = effect(together, memories[0])
+                except Undecided:
+                    with pytest.raises(Undecided):
+                        effects(insns, alone, memories[1])
+                    counts["undecided"] += 1
+                    continue
+                done = STOPPED - target if target <= STOPPED else len(insns)
+                expected = effects(insns[:done], alone, memories[1])
+                if target <= STOPPED:
+                    counts["stopped"] += 1
+                    assert expected == NEXT
+                    with pytest.raises(Undecided):
+                        insns[done].effect(list(alone), memories[1].fork())
+                else:
+                    counts["whole"] += 1
+                    assert target == expected
+                assert together == alone
+                assert memories[0].touched == memories[1].touched
+                assert memories[0].has_words_of(memories[1])
+    assert min(counts["whole"], counts["stopped"]) > 100, counts
