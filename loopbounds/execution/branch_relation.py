@@ -17,9 +17,16 @@ from dataclasses import dataclass, field, replace
 from loopbounds.execution.value import ConcreteValue
 from loopbounds.execution.word_range import WordRange, range_of, word_of
 from quoll.arm.insn import PC, Condition, Insn
-from quoll.semantics.ops import FLAGS, C, Op, OpCode, Space, V, Var, Z, const, general
+from quoll.semantics.ops import FLAGS, C, N, Op, OpCode, Space, V, Var, Z, const, general
 
-__all__ = ["BranchRelation", "LoadedWord", "branch_relation"]
+__all__ = [
+    "ONE_FLAG",
+    "BranchRelation",
+    "LoadedWord",
+    "branch_relation",
+    "condition_relation",
+    "predicated_tail",
+]
 
 SIZE = 4
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
@@ -31,6 +38,7 @@ MIRRORED = {
     Condition.HI: Condition.CC, Condition.CS: Condition.LS,
     Condition.GT: Condition.LT, Condition.GE: Condition.LE,
 }  # fmt: skip
+ONE_FLAG = {0: Z, 1: C, 2: N, 3: V}  # by half of the conditions: the even one needs 1
 DECIDED = frozenset((*EQUALITIES, *LESS, *MIRRORED))
 
 
@@ -154,8 +162,32 @@ def _value(var: Var, registers: Sequence[ConcreteValue]) -> ConcreteValue:
 def branch_relation(insns: Sequence[Insn], ops: Sequence[Sequence[Op]]) -> BranchRelation | None:
     """The relation that decides the last of some instructions; None if it is of another kind."""
     found = _compared(insns[-1].cond, insns[:-1], ops[:-1], {o.out for o in ops[-1]})
-    if found is None:
-        return None
+    return None if found is None else _with_loaded(found, ops)
+
+
+def condition_relation(
+    condition: Condition, insns: Sequence[Insn], ops: Sequence[Sequence[Op]]
+) -> BranchRelation | None:
+    """The relation that a condition has behind some instructions; None if of another kind."""
+    found = _compared(condition, insns, ops, set())
+    return None if found is None else _with_loaded(found, ops)
+
+
+def predicated_tail(insns: Sequence[Insn]) -> int:
+    """The index of the first of the last instructions that all depend on one flag.
+
+    Their conditions are the condition of the last one or the opposite. The number of instructions
+    if more flags decide, or none.
+    """
+    last = insns[-1].cond
+    if last >> 1 not in ONE_FLAG:
+        return len(insns)
+    other = (at for at in reversed(range(len(insns))) if insns[at].cond >> 1 != last >> 1)
+    return next(other, -1) + 1
+
+
+def _with_loaded(found: BranchRelation, ops: Sequence[Sequence[Op]]) -> BranchRelation:
+    """``found``, with the registers that still hold a word of memory behind ``ops``."""
     relations = (found,) if found.earlier is None else (found, found.earlier)
     operands = {v for one in relations for v in (one.a, one.b) if v.space is Space.REG}
     loaded = {v.offset: word for v in operands if (word := _loaded(v, ops)) is not None}

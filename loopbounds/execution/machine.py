@@ -14,7 +14,12 @@ from dataclasses import dataclass
 
 from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from loopbounds.budgets import table
-from loopbounds.execution.branch_relation import BranchRelation, LoadedWord
+from loopbounds.execution.branch_relation import (
+    ONE_FLAG,
+    BranchRelation,
+    LoadedWord,
+    predicated_tail,
+)
 from loopbounds.execution.generated_code import (
     BRANCHES,
     NEXT,
@@ -29,7 +34,7 @@ from loopbounds.execution.generated_code import (
 from loopbounds.execution.memory import ConcreteMemory
 from loopbounds.execution.value import WORD, ConcreteValue, StackAddress, Undecided, joined
 from loopbounds.execution.word_range import WordRange, narrow
-from quoll.arm.insn import PC, SP, Insn
+from quoll.arm.insn import PC, SP, Condition, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
@@ -199,6 +204,7 @@ class ConcreteMachine:
         self._of_block: dict[int, tuple[CompiledInsn | CompiledRun, ...]] = {}  # by identity
         self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
         self._single: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity of the block
+        self._tails: dict[int, int] = {}  # by identity of the block
         self._both_ways: dict[tuple[Op, ...], BothWays] = {}
         self._blocks: dict[int, tuple[Effect | None, tuple[TransferRow, ...] | None]] = {}
         self._rows: dict[int, tuple[TransferRow, ...] | None] = {}  # by identity of the block
@@ -304,6 +310,8 @@ class ConcreteMachine:
         for index in range(done, len(steps)):
             step = steps[index]
             if step.outputs is not None:
+                if self.parts_at(block, index):
+                    return index, NEXT
                 self._compute(step)
                 self.note(node, index, step)
                 continue
@@ -318,6 +326,19 @@ class ConcreteMachine:
             if target != NEXT:
                 return index + 1, target
         return len(steps), NEXT
+
+    def parts_at(self, block: Block, index: int) -> bool:
+        """Whether an unknown flag decides an instruction and all behind it, the branch too."""
+        if id(block) not in self._tails:
+            self._tails[id(block)] = predicated_tail(block.insns)
+        if not self._tails[id(block)] <= index < len(block.insns) - 1:
+            return False
+        flag = ONE_FLAG[block.insns[index].cond >> 1]
+        return not isinstance(self._registers[flag.offset], int)
+
+    def assume(self, condition: Condition, *, holds: bool) -> None:
+        """Set the one flag of a condition."""
+        self._registers[ONE_FLAG[condition >> 1].offset] = int(holds is not bool(condition & 1))
 
     def _decided_together(self, node: int, block: Block) -> tuple[int, int]:
         """As ``decided``, up to an instruction that an unknown word decides; compiled."""

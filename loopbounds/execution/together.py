@@ -24,7 +24,11 @@ from typing import NamedTuple
 
 from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
-from loopbounds.execution.branch_relation import BranchRelation, branch_relation
+from loopbounds.execution.branch_relation import (
+    BranchRelation,
+    branch_relation,
+    condition_relation,
+)
 from loopbounds.execution.counts import ExecutionCounts, UnfinishedCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.generated_code import NEXT, NOWHERE
@@ -152,6 +156,9 @@ class _Together:
     _entering: dict[int, int] = field(init=False)  # loop -> mask that resets its inner loops
     _limits: dict[int, list[tuple[int, ConcreteValue]]] = field(init=False, default_factory=dict)
     _relations: dict[int, BranchRelation | None] = field(init=False, default_factory=dict)
+    _conditions: dict[tuple[int, int], BranchRelation | None] = field(
+        init=False, default_factory=dict
+    )
     _steps: dict[int, _Step] = field(init=False, default_factory=dict)  # by edge
     _ways: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
     _most: list[int] = field(init=False)
@@ -294,7 +301,7 @@ class _Together:
         steps = machine.steps(block)
         for index, step in enumerate(steps[done:], done):
             going = []
-            for state in states:
+            for state in self._parted(block, index, states):
                 ways = state.ways(step, partial(self._reach, node, index, step))
                 for target, one in ways:
                     last = len(ways) > 1 and index + 1 == len(steps)
@@ -308,6 +315,25 @@ class _Together:
             states = going
         for state in states:
             yield block.end, state
+
+    def _parted(
+        self, block: Block, index: int, states: Iterable[ConcreteMachine]
+    ) -> Iterator[ConcreteMachine]:
+        """The states before an instruction, two for each one in which it parts them."""
+        for state in states:
+            if not state.parts_at(block, index):
+                yield state
+                continue
+            condition = block.insns[index].cond
+            if (id(block), index) not in self._conditions:
+                ops = [step.ops for step in state.steps(block)[:index]]
+                relation = condition_relation(condition, block.insns[:index], ops)
+                self._conditions[id(block), index] = relation
+            relation = self._conditions[id(block), index]
+            for one, holds in ((state.fork(), True), (state, False)):
+                if relation is None or one.branched(relation, taken=holds):
+                    one.assume(condition, holds=holds)
+                    yield one
 
     def _may_branch(self, block: Block, machine: ConcreteMachine, *, taken: bool) -> bool:
         """Limit the words of a state by the last branch of a block; False if it cannot be so."""

@@ -17,7 +17,7 @@ from quoll.semantics.ops import OpCode
 
 __all__ = ["BOUNDING", "WordRange", "hull", "narrow", "of_ranges", "range_of", "word_of"]
 
-WIDEST = 1 << 16  # difference of the ends of a hull: beyond, the words are data and no counts
+WIDEST = 1 << 16  # steps from end to end of a hull: beyond, the words are data and no counts
 WORD_SIZE = 4
 
 
@@ -85,7 +85,7 @@ def of_ranges(
 def narrow(value: object) -> bool:
     """Whether a word is known, or one of few."""
     return isinstance(value, int) or (
-        isinstance(value, WordRange) and value.high - value.low <= WIDEST
+        isinstance(value, WordRange) and value.high - value.low <= WIDEST * value.stride
     )
 
 
@@ -99,8 +99,11 @@ def hull(a: object, b: object) -> Word:
     for view in (WordRange.unsigned, WordRange.signed):
         x, y = view(one, WORD_SIZE), view(other, WORD_SIZE)
         low, high = min(x.low, y.low), max(x.high, y.high)
-        if high - low <= WIDEST and (best is None or high - low < best.high - best.low):
-            best = WordRange(low, high, gcd(x.stride, y.stride, x.low - y.low))
+        stride = gcd(x.stride, y.stride, x.low - y.low)
+        if high - low > WIDEST * stride:
+            continue
+        if best is None or high - low < best.high - best.low:
+            best = WordRange(low, high, stride)
     return best
 
 

@@ -102,6 +102,24 @@ BOTH = """int main(void) {
 """
 
 
+# Loops whose last instructions all depend on the flag that decides the branch, as divisions have.
+PREDICATED = (
+    "cmp r1, #0x{m}000; cmpcc r1, r0; lslcc r1, r1, #{n}; lslcc r3, r3, #1; bcc 1b",
+    "cmp r1, #0x{m}000; lslcc r1, r1, #{n}; addcc r3, r3, #1; bcc 1b",
+    "cmp r0, r1; subcs r0, r0, r1; orrcs r2, r2, r3; cmp r0, #0; lsrsne r3, r3, #{n};"
+    "lsrne r1, r1, #{n}; bne 1b",
+    "subs r1, r1, #1; addne r2, r2, r1; strne r2, [sp, #-8]; bne 1b",
+    "lsrs r0, r0, #{n}; addne r2, r2, #1; moveq r2, #0; bne 1b",
+    "cmp r0, #{m}; subcs r0, r0, #{m}; addcs r2, r2, #1; movcc r3, #0; bcs 1b",
+)
+DIVISION = """unsigned main(void) {{
+    unsigned s = 0;
+    for (int i = 1; i < 6; i++) s += data[{k}] * 77u / (i * {m} + (data[{j}] & 7));
+    return s;
+}}
+"""
+
+
 NO_BOUNDS: dict[int, int] = {}
 COUNTED = (
     "for (unsigned i = 0; i < (data[{k}] & {m}); i++) s += i;",
@@ -183,6 +201,37 @@ def test_ranges_limit_loops(seed: int) -> None:
     found = together(code)
     assert found is not None
     for content in range(3):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize("seed", range(cases(4)))
+def test_instructions_that_depend_on_the_flag_of_the_branch(seed: int) -> None:
+    """States differ by the flag: what the instructions do goes with the way that is taken."""
+    random = Random(f"predicated {seed}")
+    given = {"m": random.randint(1, 9), "n": random.randint(1, 4)}
+    body = ""
+    for piece in random.sample(PREDICATED, 3):
+        start = f"ldrb r0, [r6, #{random.randrange(9)}]; ldrb r1, [r6, #{random.randrange(9)}];"
+        body += f"{start} orr r1, r1, #1; mov r3, #{1 << random.randrange(9)}; mov r2, #0\n"
+        body += f"1: {piece.format(**given)}\n"
+    source = f".syntax unified\n.global main\n.type main, %function\nmain: ldr r6, ={BASE}\n"
+    code = load(build(f"{source}{body}bx lr\n.ltorg\n", language="asm"))
+    found = together(code)
+    assert found is not None
+    for content in range(6):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize("seed", range(cases(3)))
+def test_the_division_of_the_library(seed: int) -> None:
+    """It shifts the divisor up and down: its loops are bounded without a proof."""
+    random = Random(f"division {seed}")
+    given = {"k": random.randrange(9), "j": random.randrange(9), "m": random.randint(1, 300)}
+    elf = build(DATA + DIVISION.format(**given), optimise="-O1", link=("-lgcc",))
+    code = load(elf)
+    found = together(code)
+    assert found is not None
+    for content in range(4):
         covers(code, found, content)
 
 
