@@ -276,7 +276,8 @@ CALLS_THROUGH = _fact(
     proved_by="nothing: the objects, or the indices, that choose the function are not known",
     refuted_by="an execution that calls another function from there",
     checked_by=LEAVES,
-    promises="; these tables, and the vtables of the classes, have their loaded contents",
+    promises="; these tables, and the vtables of the classes, have their loaded contents, and no "
+    "null pointer is called",
 )
 NEVER_RETURNS = _fact(
     "never returns",
