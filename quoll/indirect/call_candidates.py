@@ -39,6 +39,10 @@ NOT_VIRTUAL = (
 )
 ENDLESS = "this leaves out {} without a return, as threads, and assumes no call of one"
 VECTORS = "this leaves out the exception vectors, and assumes no call of one"
+LOADED = (
+    "this leaves out {} of which only exception vectors or veneers load the address, and assumes "
+    "no call of one"
+)
 
 
 class Candidates:
@@ -74,7 +78,7 @@ class Candidates:
             notes.setdefault(NOT_VIRTUAL)
         if left_out:
             notes.setdefault(ENDLESS.format(_counted(left_out)))
-        notes |= dict.fromkeys(self._left_out_vectors)
+        notes |= dict.fromkeys(self._left_out)
         return self._proposal(tables, functions, notes, vtables=vtables)
 
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
@@ -104,7 +108,7 @@ class Candidates:
         )
         left_out = len(fitting) - len(coming_back)
         notes = [note, ENDLESS.format(_counted(left_out))] if left_out else [note]
-        notes += self._left_out_vectors
+        notes += self._left_out
         return self._proposal((), coming_back, notes, vtables=virtual)
 
     def _coming_back(self, functions: Sequence[int]) -> Sequence[int]:
@@ -122,10 +126,12 @@ class Candidates:
         return self._plain(self._taken.callbacks)
 
     @cached_property
-    def _left_out_vectors(self) -> tuple[str, ...]:
-        """The note on exception vectors, if a word in the image may be the address of one."""
-        words = (*self._taken.callbacks, *self._words_of_tables)
-        return () if len(self._plain(words)) == len(words) else (VECTORS,)
+    def _left_out(self) -> tuple[str, ...]:
+        """The notes on exception vectors, and on functions that only they or veneers load."""
+        words = {*self._taken.callbacks, *self._words_of_tables}
+        notes = () if len(self._plain(words)) == len(words) else (VECTORS,)
+        loaded = len(set(self._plain(self._taken.by_code)) - words)
+        return (*notes, LOADED.format(_counted(loaded))) if loaded else notes
 
     def _is_from_device(self, origin: LoadOrigin) -> bool:
         """Whether a device register, which no variable is, holds a number added to an address."""

@@ -251,6 +251,25 @@ def test_exception_vectors_are_no_callbacks(debug: str) -> None:
     assert "leaves out the exception vectors" in call.proposal.note
 
 
+HANDLERS = (
+    VECTORS.replace("b run\\n b run\\n b run", "ldr pc, 1f\\n b run\\n b run", 1).replace(
+        "b .\\n .text", "b .\\n1: .word tick\\n .text"
+    )
+    + "void tick(void) { choice++; }\n"
+)
+
+
+def test_handlers_of_exceptions_are_left_out_with_an_assumption() -> None:
+    """A program that copies its vectors to RAM may call one through the copy."""
+    image = Image.load(build_pointers(HANDLERS, BUILDS["C gcc -O2"]))
+    symbol = image.symbol("hooked")
+    assert symbol is not None
+    (call,) = extract(image, [symbol.addr]).unresolved
+    assert call.proposal is not None
+    assert "tick" not in call.proposal.fact
+    assert "leaves out 1 function of which only exception vectors" in call.proposal.note
+
+
 VENEERS = """
 int (*volatile hooks[2])(int); static int one(int x) { return x + 1; }
 void *leaked = (void *)hooks;
@@ -273,6 +292,7 @@ def test_words_of_veneers_take_no_addresses() -> None:
     (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
     assert call.proposal is not None
     assert call.proposal.fact == "calls at PLACE go to one"
+    assert "or veneers load the address" in call.proposal.note
 
 
 HELD = """
