@@ -32,7 +32,7 @@ PROGRAMS = {
     "cfs": 1,
 }
 # Instructions take 4 ns instead of 1, so that a second of virtual time has a quarter of them.
-SLOWED = {"attacks", "isolation", "sample", "sched_user"}
+SLOWED = {"isolation", "sample", "sched_user"}
 SLOWER = ("-icount", "shift=2,sleep=off")
 # All programs run on both boards in ``make campaign-mcs_results``; here one whose instructions
 # must take 1 ns, for half a minute, and two that take long only among many cases.

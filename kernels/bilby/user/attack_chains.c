@@ -3,14 +3,7 @@
 #include "tests.h"
 #include "timed.h"
 
-#define NEVER 0x77 /* the reported value if somebody waits in vain */
-#define DEPTH 5    /* servers that call another one */
-
-static void works(word_t turns)
-{
-    for (volatile word_t i = 0; i < turns; i++)
-        continue;
-}
+#define DEPTH 5 /* servers that call another one */
 
 static word_t turns; /* of each server's work; children have it as it is when they are made */
 
@@ -38,11 +31,11 @@ struct chain {
     struct child servers[DEPTH + 1];
 };
 
-static struct chain made(word_t turns_of_work)
+static struct chain made(word_t ticks_of_work)
 {
     struct chain c;
 
-    turns = turns_of_work;
+    turns = turns_in(ticks_of_work);
     share_nothing_yet();
     for (word_t i = 0; i <= DEPTH; i++)
         c.endpoints[i] = make(TYPE_ENDPOINT, 0);
@@ -53,9 +46,7 @@ static struct chain made(word_t turns_of_work)
         give(&server, CHILD_ENDPOINT, c.endpoints[i], RIGHTS_ALL, 0);
         if (i != DEPTH)
             give(&server, CHILD_OTHER, c.endpoints[i + 1], RIGHTS_ALL, 0);
-        start(&server);
-        let_others_run();
-        make_passive(&server);
+        start_passive(&server);
         c.servers[i] = server;
     }
     return c;
@@ -81,7 +72,6 @@ static bool handlers_at_levels(void)
         struct chain c = made(2 * BUDGET_LEAST);
         word_t timeouts = make(TYPE_ENDPOINT, 0);
         struct child handler = make_child(handles_by_answer, 0, how & 1 ? 220 : 20, 0);
-        struct child client = make_child(calls_once, 100, WORK, 0);
 
         share_with(&handler);
         give(&handler, CHILD_ENDPOINT, timeouts, RIGHTS_ALL, 0);
@@ -91,9 +81,7 @@ static bool handlers_at_levels(void)
             make_passive(&handler);
         for (word_t i = 0; i <= DEPTH; i += 1 + (how & 1))
             SAME(tcb_set_timeout(c.servers[i].tcb, timeouts), 0);
-        give(&client, CHILD_ENDPOINT, c.endpoints[0], RIGHTS_ALL, 0);
-        SAME(context_configure(client.context, BUDGET_LEAST, 3 * BUDGET_LEAST), 0);
-        start(&client);
+        calls_on(c.endpoints[0], 100, BUDGET_LEAST, 3 * BUDGET_LEAST);
         SAME(wait_report(), 100 + DEPTH + 1);
         put_string("# timeouts told: ");
         put_number(shared->turns[1]);
@@ -110,13 +98,11 @@ static bool servers_go_in_chains(void)
 {
     for (word_t i = 0; i < 8; i++) {
         struct chain c = made(BUDGET_LEAST);
-        struct child client = make_child(calls_once, 100, WORK, 0);
+        struct child client;
         struct registers registers;
         word_t at;
 
-        give(&client, CHILD_ENDPOINT, c.endpoints[0], RIGHTS_ALL, 0);
-        SAME(context_configure(client.context, BUDGET_LEAST, 4 * BUDGET_LEAST), 0);
-        start(&client);
+        client = calls_on(c.endpoints[0], 100, BUDGET_LEAST, 4 * BUDGET_LEAST);
         sleep_for((3 + 4 * i) * BUDGET_LEAST);
         at = shared->turns[0];
         SAME(tcb_set_priority(c.servers[at].tcb, 3), 0);
@@ -144,7 +130,7 @@ static bool clients_in_order(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
-    passive_server(serves_slowly, 4 * BUDGET_LEAST, endpoint);
+    passive_server(serves_slowly, turns_in(4 * BUDGET_LEAST), endpoint);
     for (word_t i = 0; i < CLIENTS; i++) {
         struct child client = make_child(calls_once, 10 * i, WORK + i, 0);
 
@@ -163,12 +149,10 @@ static bool contexts_change_in_chains(void)
 {
     for (word_t how = 0; how < 3; how++) {
         struct chain c = made(BUDGET_LEAST);
-        struct child client = make_child(calls_once, 100, WORK, 0);
+        struct child client;
         word_t other;
 
-        give(&client, CHILD_ENDPOINT, c.endpoints[0], RIGHTS_ALL, 0);
-        SAME(context_configure(client.context, BUDGET_LEAST, 9 * BUDGET_LEAST), 0);
-        start(&client);
+        client = calls_on(c.endpoints[0], 100, BUDGET_LEAST, 9 * BUDGET_LEAST);
         sleep_for(3 * BUDGET_LEAST);
         switch (how) {
         case 0:

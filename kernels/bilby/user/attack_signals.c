@@ -3,25 +3,11 @@
 #include "tests.h"
 #include "timed.h"
 
-#define NEVER  0x77 /* the reported value if somebody waits in vain */
 #define SECOND (CHILD_FREE + 1)
 
 static struct shared *seen(void)
 {
     return (struct shared *)SHARED_ADDRESS;
-}
-
-static word_t answer_to(word_t endpoint, word_t value)
-{
-    struct child client = make_child(calls_once, value, WORK, 0);
-
-    give(&client, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-    start(&client);
-    run_child(tells, NEVER, 1, 0, 0);
-    value = wait_report();
-    if (value != NEVER)
-        require(wait_report() != NEVER, "the least urgent");
-    return value;
 }
 
 /* Waits on a second notification itself, then at the endpoint, to whose first it is bound; and so on. */
@@ -146,22 +132,28 @@ static void works_with_signals(word_t unused)
     }
 }
 
-/* The context is taken from the notification while it is donated, in five ways. */
+/* It has had one signal. */
+static struct child signalled_server(word_t endpoint, word_t notification, word_t priority)
+{
+    struct child server = make_child(works_with_signals, 0, priority, 0);
+
+    share_nothing_yet();
+    share_with(&server);
+    give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    require(tcb_bind(server.tcb, notification), "bind");
+    start_passive(&server);
+    require(send(SYS_SEND, notification, 0), "signal");
+    return server;
+}
+
+/* The context is taken from the notification while it is donated, in six ways. */
 static bool taken_back_while_donated(void)
 {
     for (word_t way = 0; way < 6; way++) {
         word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
         word_t context = context_of(notification, SLICE / 4, 2 * SLICE), other = context_of(0, SLICE, SLICE);
-        struct child server = make_child(works_with_signals, 0, WORK + 1, 0);
+        struct child server = signalled_server(endpoint, notification, WORK + 1);
 
-        share_nothing_yet();
-        share_with(&server);
-        give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-        SAME(tcb_bind(server.tcb, notification), 0);
-        start(&server);
-        let_others_run();
-        make_passive(&server);
-        SAME(send(SYS_SEND, notification, 0), 0);
         sleep_for(way & 1 ? SLICE : 2 * BUDGET_LEAST); /* its budget is used up, or not */
         SAME(shared->turns[0], 1);
         switch (way / 2) {
@@ -235,9 +227,7 @@ static bool a_ring_of_signals(void)
         give(&servers[i], CHILD_OTHER, notifications[i + 1], RIGHTS_ALL, 1);
         give(&servers[i], SECOND, endpoints[i + 1], RIGHTS_ALL, 0);
         SAME(tcb_bind(servers[i].tcb, notifications[i]), 0);
-        start(&servers[i]);
-        let_others_run();
-        make_passive(&servers[i]);
+        start_passive(&servers[i]);
         context_of(notifications[i], 4 * BUDGET_LEAST, 8 * BUDGET_LEAST);
     }
     for (word_t i = 0; i < 20; i++) {
@@ -254,19 +244,11 @@ static bool a_ring_of_signals(void)
 static bool budgets_of_signals_end_before_calls(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
-    struct child server = make_child(works_with_signals, 0, HANDLES, 0);
     ticks_t begun;
 
     context_of(notification, BUDGET_LEAST, 20 * BUDGET_LEAST);
-    share_nothing_yet();
-    share_with(&server);
-    give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-    SAME(tcb_bind(server.tcb, notification), 0);
-    start(&server);
-    let_others_run();
-    make_passive(&server);
+    signalled_server(endpoint, notification, HANDLES);
     begun = clock_now();
-    SAME(send(SYS_SEND, notification, 0), 0);
     run_child(calls_once, 50, WORK, endpoint, 0);
     sleep_for(4 * BUDGET_LEAST);
     shared->stop = 1;

@@ -5,55 +5,14 @@
  */
 #include "tests.h"
 #include "timed.h"
+#include "waiters.h"
 
 #define ABORTED (SYSCALL_FAILED | ERROR_ABORTED)
-#define NEVER   0x77 /* the reported value if somebody waits in vain */
-
-static word_t seed;
-
-/* A pseudorandom number below the limit, a power of two (xorshift). */
-static word_t draw(word_t limit)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 17;
-    seed ^= seed << 5;
-    return seed & (limit - 1);
-}
 
 /* ---- a queue whose threads change their priority, leave and come ----------------------------- */
 
-#define WAITERS 8
+#define DRAINED 8 /* waiters */
 #define STEPS   160
-
-struct waiter {
-    struct child child;
-    word_t priority, arrival;
-    bool waits;
-};
-
-static struct waiter waiters[WAITERS];
-static word_t arrivals;
-
-/* The most urgent waiter, of equals the one that came first; WAITERS if there is none. */
-static word_t first_of_queue(void)
-{
-    word_t best = WAITERS;
-
-    for (word_t i = 0; i < WAITERS; i++)
-        if (waiters[i].waits
-            && (best == WAITERS || waiters[i].priority > waiters[best].priority
-                || (waiters[i].priority == waiters[best].priority
-                    && waiters[i].arrival < waiters[best].arrival)))
-            best = i;
-    return best;
-}
-
-static void comes(word_t which)
-{
-    waiters[which].waits = true;
-    waiters[which].arrival = ++arrivals;
-    let_others_run();
-}
 
 static void sends_always(word_t value)
 {
@@ -88,23 +47,19 @@ static const word_t levels[4] = { 5, 64, 70, 220 };
 
 static bool changes(word_t which)
 {
-    waiters[which].priority = levels[draw(4)];
-    SAME(tcb_set_priority(waiters[which].child.tcb, waiters[which].priority), 0);
-    waiters[which].arrival = ++arrivals; /* also if it was that before */
-    return true;
+    return gets_priority(which, levels[draw(4)]);
 }
 
 /* All leave, then some come again: the queue is empty in between. */
 static bool is_drained_by(bool (*takes)(word_t object), word_t object, void (*run)(word_t))
 {
-    arrivals = 0;
-    for (word_t i = 0; i < WAITERS; i++) {
+    for (word_t i = 0; i < DRAINED; i++) {
         waiters[i].priority = levels[i & 3];
         waiters[i].child = run_child(run, i, waiters[i].priority, object, 0);
         comes(i);
     }
     for (word_t step = 0; step < STEPS; step++) {
-        word_t which = draw(WAITERS);
+        word_t which = draw(DRAINED);
 
         switch (draw(4)) {
         case 0:
@@ -121,10 +76,10 @@ static bool is_drained_by(bool (*takes)(word_t object), word_t object, void (*ru
             break;
         }
     }
-    for (word_t i = 0; i < 2 * WAITERS; i++)
+    for (word_t i = 0; i < 2 * DRAINED; i++)
         if (!takes(object))
             return false;
-    for (word_t i = 0; i < WAITERS; i++)
+    for (word_t i = 0; i < DRAINED; i++)
         SAME(tcb_suspend(waiters[i].child.tcb), 0);
     return true;
 }
@@ -150,7 +105,6 @@ static bool takes_a_receiver(word_t object)
 
 static bool queues_are_in_order(void)
 {
-    seed = 2026;
     return is_drained_by(takes_a_sender, make(TYPE_ENDPOINT, 0), sends_always)
         && is_drained_by(takes_a_receiver, make(TYPE_ENDPOINT, 0), receives_always)
         && is_drained_by(takes_a_receiver, make(TYPE_NOTIFICATION, 0), receives_always);
@@ -193,12 +147,6 @@ static bool deletion_wakes_all_levels(void)
 
 /* ---- time that ends at each level of nested calls ------------------------------------------------ */
 
-static void works(word_t turns)
-{
-    for (volatile word_t i = 0; i < turns; i++)
-        continue;
-}
-
 /* Before and after it calls the next server, if there is one, it works for so long. */
 static void serves_by(word_t turns)
 {
@@ -220,13 +168,11 @@ static struct child middle_server(word_t turns, word_t endpoint, word_t next)
 
     give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
     give(&server, CHILD_OTHER, next, RIGHTS_ALL, 0);
-    start(&server);
-    let_others_run();
-    make_passive(&server);
+    start_passive(&server);
     return server;
 }
 
-#define NESTED_CALLS 12
+#define NESTED_CALLS 24
 
 static void calls_often(word_t value)
 {
@@ -238,11 +184,14 @@ static void calls_often(word_t value)
     tells(value);
 }
 
-/* The budget of the client ends now here, now there: none of the servers goes on without, and none for ever. */
+/*
+ * The client and its servers work six times in each call, so that eleven times use up the budget: it ends at
+ * another place in each period.  None of the servers goes on without it, and none for ever.
+ */
 static bool budgets_end_at_each_level(void)
 {
     word_t first = make(TYPE_ENDPOINT, 0), second = make(TYPE_ENDPOINT, 0);
-    word_t third = make(TYPE_ENDPOINT, 0), turns = BUDGET_LEAST / 7, used;
+    word_t third = make(TYPE_ENDPOINT, 0), turns = turns_in(BUDGET_LEAST / 11), used;
     struct child client = make_child(calls_often, turns, WORK, 0);
     ticks_t begun, elapsed;
 
@@ -259,7 +208,7 @@ static bool budgets_end_at_each_level(void)
     put_string("# periods that nested calls took: ");
     put_number((word_t)(elapsed / (2 * BUDGET_LEAST)));
     put_string("\n");
-    return elapsed > 6 * BUDGET_LEAST && used <= elapsed / 2 + 2 * BUDGET_LEAST
+    return elapsed > 20 * BUDGET_LEAST && used <= elapsed / 2 + 2 * BUDGET_LEAST
         && used >= elapsed / 2 - 2 * BUDGET_LEAST;
 }
 
@@ -278,9 +227,7 @@ static struct chain busy_chain(void)
 
     chain.second = passive_server(serves_slowly, 2000000, second);
     chain.first = middle_server(10, chain.endpoint, second);
-    chain.client = make_child(calls_once, 4, WORK, 0);
-    give(&chain.client, CHILD_ENDPOINT, chain.endpoint, RIGHTS_ALL, 0);
-    start(&chain.client);
+    chain.client = run_child(calls_once, 4, WORK, chain.endpoint, 0);
     sleep_for(2 * BUDGET_LEAST);
     return chain;
 }
@@ -344,9 +291,7 @@ static bool signals_come_while_time_is_away(word_t context)
     give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
     give(&server, CHILD_OTHER, last, RIGHTS_ALL, 0);
     SAME(tcb_bind(server.tcb, notification), 0);
-    start(&server);
-    let_others_run();
-    make_passive(&server);
+    start_passive(&server);
     if (context != 0)
         SAME(context_bind(context, notification), 0);
     for (word_t i = 0; i < 3; i++) {

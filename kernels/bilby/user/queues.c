@@ -4,31 +4,9 @@
  * beside a model of the queue.
  */
 #include "tests.h"
+#include "waiters.h"
 
-#define WAITERS 12
-#define STEPS   120
-#ifdef TIME_CONTEXTS
-#define BY_PRIORITY 1
-#else
-#define BY_PRIORITY 0
-#endif
-
-struct waiter {
-    struct child child;
-    word_t priority, arrival, kind;
-    bool waits;
-};
-
-static struct waiter waiters[WAITERS];
-static word_t arrivals, seed = 77;
-
-static word_t draw(word_t limit)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 17;
-    seed ^= seed << 5;
-    return seed & (limit - 1);
-}
+#define STEPS 120
 
 static void sends(word_t value)
 {
@@ -53,31 +31,6 @@ enum kind { SENDS, CALLS, FAULTS };
 
 static void (*const kinds[])(word_t) = { sends, calls, faults };
 
-static word_t first_of_queue(void)
-{
-    word_t best = WAITERS;
-
-    for (word_t i = 0; i < WAITERS; i++) {
-        bool before;
-
-        if (!waiters[i].waits)
-            continue;
-        before = best == WAITERS || (BY_PRIORITY && waiters[i].priority > waiters[best].priority)
-            || ((!BY_PRIORITY || waiters[i].priority == waiters[best].priority)
-                && waiters[i].arrival < waiters[best].arrival);
-        if (before)
-            best = i;
-    }
-    return best;
-}
-
-static void comes(word_t which)
-{
-    waiters[which].waits = true;
-    waiters[which].arrival = ++arrivals;
-    let_others_run();
-}
-
 static bool takes(word_t endpoint)
 {
     word_t first = first_of_queue();
@@ -98,13 +51,8 @@ static bool takes(word_t endpoint)
 static bool changes(word_t which)
 {
     static const word_t levels[] = { 2, 31, 32, 33, 64, 95, 96, 223 };
-    word_t priority = levels[draw(8)];
 
-    SAME(tcb_set_priority(waiters[which].child.tcb, priority), 0);
-    waiters[which].priority = priority;
-    if (BY_PRIORITY)
-        waiters[which].arrival = ++arrivals;
-    return true;
+    return gets_priority(which, levels[draw(8)]);
 }
 
 /* Its badge is recycled: it sends again, or has stopped if it had faulted, and is resumed. */

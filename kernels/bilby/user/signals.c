@@ -3,8 +3,6 @@
 #include "tests.h"
 #include "timed.h"
 
-#define NEVER 0x77 /* the reported value if somebody waits in vain */
-
 /* Signals itself while it serves, as an interrupt might; its signals are counted. */
 static void serves_and_signals(word_t unused)
 {
@@ -33,24 +31,8 @@ static struct child passive_bound_server(void (*run)(word_t), word_t endpoint, w
     give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
     give(&server, CHILD_OTHER, notification, RIGHTS_ALL, 1);
     require(tcb_bind(server.tcb, notification), "bind");
-    start(&server);
-    let_others_run();
-    make_passive(&server);
+    start_passive(&server);
     return server;
-}
-
-/* Each call is answered, or the least urgent thread tells that it was not. */
-static word_t answer_to(word_t endpoint, word_t value)
-{
-    struct child client = make_child(calls_once, value, WORK, 0);
-
-    give(&client, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-    start(&client);
-    run_child(tells, NEVER, 1, 0, 0);
-    value = wait_report();
-    if (value != NEVER)
-        require(wait_report() != NEVER, "the least urgent");
-    return value;
 }
 
 static bool signalled_servers_go_on(void)
@@ -128,9 +110,7 @@ static bool signals_wait_for_donated_time(void)
     share_nothing_yet();
     share_with(&child);
     give(&child, CHILD_ENDPOINT, notification, RIGHTS_ALL, 0);
-    start(&child);
-    let_others_run();
-    make_passive(&child);
+    start_passive(&child);
     SAME(context_configure(context, 10 * MILLISECOND, 40 * MILLISECOND), 0);
     SAME(context_bind(context, notification), 0);
     SAME(send(SYS_SEND, notification, 0), 0);
@@ -152,9 +132,7 @@ static struct child server_that_waits(word_t endpoint, word_t notification, word
 
     give(&other, CHILD_ENDPOINT, notification, RIGHTS_ALL, 0);
     share_with(&other);
-    start(&other);
-    let_others_run();
-    make_passive(&other);
+    start_passive(&other);
     require(context_configure(context, 10 * MILLISECOND, 40 * MILLISECOND), "budget");
     require(context_bind(context, notification), "bind");
     return server;
@@ -213,9 +191,7 @@ static bool who_is_answered_by_another_goes_on(void)
     give(&server, CHILD_ENDPOINT, make(TYPE_ENDPOINT, 0), RIGHTS_ALL, 0);
     give(&server, CHILD_OTHER, inner, RIGHTS_ALL, 0);
     SAME(tcb_bind(server.tcb, notification), 0);
-    start(&server);
-    let_others_run();
-    make_passive(&server);
+    start_passive(&server);
     SAME(context_configure(context, 10 * MILLISECOND, 20 * MILLISECOND), 0);
     SAME(context_bind(context, notification), 0);
     SAME(send(SYS_SEND, notification, 0), 0);

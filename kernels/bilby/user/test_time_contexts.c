@@ -282,9 +282,7 @@ static bool donations_are_nested(void)
     passive_server(serves, 3, inner);
     give(&front, CHILD_ENDPOINT, outer, RIGHTS_ALL, 0);
     give(&front, CHILD_OTHER, inner, RIGHTS_ALL, 0);
-    start(&front);
-    let_others_run();
-    make_passive(&front);
+    start_passive(&front);
     SAME(call(outer, 0, 4).w[0], 7);
     SAME(call(outer, 0, 5).w[0], 8);
     return true;
@@ -335,9 +333,7 @@ static bool sends_donate_or_fail(void)
     share_nothing_yet();
     share_with(&receiver);
     give(&receiver, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-    start(&receiver);
-    let_others_run();
-    make_passive(&receiver);
+    start_passive(&receiver);
     SAME(send(SYS_NB_SEND, endpoint, 7), SYSCALL_FAILED | ERROR_NO_CONTEXT);
     SAME(send(SYS_SEND, endpoint, 8), 0); /* goes on when the receiver rests */
     SAME(shared->turns[0], 8);
@@ -423,9 +419,7 @@ static bool signals_wait_for_time(void)
 
     give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
     SAME(tcb_bind(server.tcb, notification), 0);
-    start(&server);
-    let_others_run();
-    make_passive(&server);
+    start_passive(&server);
     SAME(send(SYS_SEND, notification, 0), 0); /* pending: it could not run */
     SAME(context_bind(server.context, server.tcb), 0); /* now it can, and takes it */
     wait_report();
@@ -523,14 +517,11 @@ static bool timeout_rolls_back(void)
     word_t endpoint = make(TYPE_ENDPOINT, 0), told = make(TYPE_ENDPOINT, 0);
     word_t kept = new_slots(1);
     struct child server = passive_server(serves_slowly, 100000000, endpoint);
-    struct child client = make_child(calls_once, 4, WORK, 0);
     struct registers registers;
     struct message m;
 
     SAME(tcb_set_timeout(server.tcb, told), 0);
-    give(&client, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
-    SAME(context_configure(client.context, 4 * MILLISECOND, 400 * MILLISECOND), 0);
-    start(&client);
+    calls_on(endpoint, 4, 4 * MILLISECOND, 400 * MILLISECOND);
     m = receive(told);
     SAME(m.w[3], TIMEOUT_BUDGET);
     SAME(tcb_save_caller(server.tcb, ROOT_CNODE, kept, 32), 0);

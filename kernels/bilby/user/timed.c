@@ -73,29 +73,70 @@ bool is_about(word_t value, word_t expected, word_t tolerance)
     return same("value", value, expected);
 }
 
-/* Answers after so many turns of a loop. */
+void works(word_t turns)
+{
+    for (volatile word_t i = 0; i < turns; i++)
+        continue;
+}
+
+/* How long an instruction takes differs between runs. */
+word_t turns_in(word_t ticks)
+{
+    const word_t turns = 20000;
+    ticks_t begun = clock_now();
+
+    works(turns);
+    return (word_t)((ticks_t)ticks * turns / (clock_now() - begun));
+}
+
 void serves_slowly(word_t turns)
 {
     struct message m = receive(CHILD_ENDPOINT);
 
     for (;;) {
-        for (volatile word_t i = 0; i < turns; i++)
-            continue;
+        works(turns);
         m = reply_receive(CHILD_ENDPOINT, 0, m.w[0] + 1);
     }
 }
 
-/* A server that waits, without time of its own. */
+void start_passive(const struct child *child)
+{
+    start(child);
+    let_others_run();
+    make_passive(child);
+}
+
 struct child passive_server(void (*run)(word_t), word_t argument, word_t endpoint)
 {
-    struct child server = run_child(run, argument, HANDLES, endpoint, 0);
+    struct child server = make_child(run, argument, HANDLES, 0);
 
-    let_others_run();
-    make_passive(&server);
+    give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    start_passive(&server);
     return server;
 }
 
 void calls_once(word_t value)
 {
     tells(call(CHILD_ENDPOINT, 0, value).w[0]);
+}
+
+struct child calls_on(word_t endpoint, word_t value, word_t budget, word_t period)
+{
+    struct child client = make_child(calls_once, value, WORK, 0);
+
+    give(&client, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    require(context_configure(client.context, budget, period), "caller's budget");
+    start(&client);
+    return client;
+}
+
+/* The call is answered, or the least urgent thread tells that it was not. */
+word_t answer_to(word_t endpoint, word_t value)
+{
+    run_child(calls_once, value, WORK, endpoint, 0);
+    run_child(tells, NEVER, 1, 0, 0);
+    value = wait_report();
+    if (value != NEVER)
+        require(wait_report() != NEVER, "the least urgent");
+    return value;
 }
