@@ -495,19 +495,33 @@ class LoadedWords:
     ) -> Assumption | None:
         """The assumption by which a store spares a cell: S1 (rule 1), S4 or F1; None: none.
 
-        S1: a store of unknown address spares live frames. S4: a store at a known address spares a
-        stack of unknown place (and the reverse: ``_of_unknown_stack``). F1: a store through a word
-        read from an unknown place spares saved registers. A store at an unknown distance from sp
-        may hit the cell.
+        S1: a store of unknown address spares live frames. S4: a store at a known address, or into a
+        known section, spares a stack of unknown place (and the reverse: ``_of_unknown_stack``).
+        F1: a store through a word read from an unknown place spares saved registers. A store at an
+        unknown distance from sp may hit the cell.
         """
         address = cell.address
         if not self._code.s1 or not self._in_frame(node, address, store):
             return None
         if target.constant is not None and address.constant is not None:
             return None
+        if address.constant is None and self._at_known_place(node, store):
+            return S4
         if self._scope.tainted(target):
             return F1.of() if cell.saved and self._was_read(target) else None
         return S1 if target.constant is None else S4
+
+    def _at_known_place(self, node: int, store: StoreEffect) -> bool:
+        """Whether value analysis places a store in a section, apart from all known stacks."""
+        places = self._code.values.access(node, store.insn)
+        memory = self._code.graph.nodes[node].block.insns[store.insn].memory
+        if places is None or memory is None or places.high - places.low > NEAR:
+            return False
+        first, last = places.low, places.high + memory.size * memory.count - 1
+        section = self._code.image.section_at(first)
+        if section is None or last >= section.addr + section.size:
+            return False
+        return not self._code.stacks.may_reach(first, last)
 
     def _of_its_own(
         self, node: int, store: StoreEffect, target: Term, cell: MemoryCell

@@ -71,9 +71,13 @@ class StackSpans:
             if top in self.apart or top - bottom != FRAMES
         )
 
+    def may_reach(self, low: int, high: int) -> bool:
+        """Whether some byte from ``low`` to ``high`` may be in a stack, or at its end."""
+        return any(bottom <= high and low <= top for bottom, top in self.spans)
+
     def reach(self, address: int) -> bool:
         """Whether an address is in a stack, or at its end."""
-        return any(bottom <= address <= top for bottom, top in self.spans)
+        return self.may_reach(address, address)
 
     def reach_in_section(self, address: int) -> bool:
         """Whether an address is in a stack in a section, or at its end."""

@@ -70,12 +70,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=numbers.seconds("--time"),
         default=SECONDS,
         metavar="SECONDS",
-        help="begin no round after this time on the clock, without the analysis before the first "
+        help="begin no round after this processor time, without the analysis before the first "
         f"round (default: {SECONDS:g})",
     )
     add_count(
         p, "--climb", 0,
-        "most steps of the search for a longer execution, which takes as much processor time as "
+        "most steps of the search for a longer execution, which takes as much time as "
         f"--time (default: {STEPS})", default=STEPS,
     )  # fmt: skip
     add_json(p, "the rounds")

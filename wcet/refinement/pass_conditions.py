@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import permutations
 from typing import TypeVar
 
 from loopbounds.bounds import deep_recursion
@@ -22,14 +23,26 @@ from loopbounds.budgets import table
 from loopbounds.reduction.constraints import within
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.cell import MemoryCell
-from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.code import GraphCode, LoopContinuation
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
 from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.slicing.stated_words import about
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import TRUE, Term, both, const, either, eq, operation, ule
+from loopbounds.terms.bit_vectors import (
+    TRUE,
+    Term,
+    both,
+    conjuncts,
+    const,
+    either,
+    eq,
+    extract,
+    operation,
+    sub,
+    ule,
+)
 from quoll.arm.insn import PC, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
@@ -88,6 +101,7 @@ class PassConditions:
     code: GraphCode
     assumed: set[Assumption] = field(default_factory=set)
     _ssa: GatedSsa = field(init=False)
+    _rounds: dict[int | None, dict[Term, list[Term]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ssa = GatedSsa(self.code)
@@ -117,7 +131,14 @@ class PassConditions:
     def taken(self, passes: Iterable[Pass]) -> list[dict[int, Term]]:
         """For each pass the condition of each of its edges."""
         wanted = list(passes)
-        found = self._verified(lambda: [self._of_pass(one) for one in wanted])
+
+        def compute() -> list[dict[int, Term]]:
+            found = [self._of_pass(one) for one in wanted]
+            for one, taken in zip(wanted, found, strict=True):
+                self._follow_rounds(one.loop, taken.values())
+            return found
+
+        found = self._verified(compute)
         self._use(one.loop for one in wanted)
         return found
 
@@ -129,17 +150,15 @@ class PassConditions:
 
     def taken_in_iteration(self, loop: int, edge: int) -> Term | None:
         """The condition that an iteration gets to ``edge`` and takes it; None in an inner loop."""
-        source = self.code.graph.edges[edge].src
-        if self.code.acyclic.innermost[source] != loop:
-            return None
-        reached = self.arriving(loop, [source]).values()
-        [taken] = self.taken([Pass(loop, (edge,))])
-        return reduce(both, reached, taken[edge])
+        found = self._verified(lambda: self._taken_in_iteration(loop, edge))
+        self._use([loop])
+        return found
 
     def returning(self, loop: int) -> Term:
         """The condition that an iteration returns to the header; TRUE where it is not known."""
-        taken = [self.taken_in_iteration(loop, edge) for edge in self.code.graph.loops[loop].backs]
-        return reduce(either, (TRUE if one is None else one for one in taken))
+        found = self._verified(lambda: self._returning(loop))
+        self._use([loop])
+        return found
 
     def header_words(self, loop: int, conditions: Sequence[Term]) -> list[HeaderWord]:
         """The words at the header of a loop in ``conditions`` of an iteration."""
@@ -204,32 +223,32 @@ class PassConditions:
 
     def repeats(self, loop: int | None, inner: int) -> Term | None:
         """The word that counts how often a loop inside a pass returns; None without a bound."""
-        bound = self.code.bounds.get(inner)
-        header = self.code.graph.loops[inner].header
-        return None if bound is None else self._scope(loop).trips.symbol(header, bound)
+        found = self._verified(lambda: self._trip(loop, inner))
+        self._use([loop])
+        return found
 
     def repeated(self, loop: int | None, counts: Iterable[tuple[int, int]]) -> dict[int, Term]:
         """For each loop inside a pass the condition that it executes its header so often.
 
         Only loops with a proved bound, whose trips are counted.
         """
-        scope, loops = self._scope(loop), self.code.graph.loops
         found: dict[int, Term] = {}
         for inner, least in counts:
-            bound = self.code.bounds.get(inner)
-            if bound is not None and least <= bound:
-                trip = scope.trips.symbol(loops[inner].header, bound)
+            trip = self.repeats(loop, inner)
+            if trip is not None and least <= self.code.bounds[inner]:
                 found[inner] = ule(const(least - 1, trip.width), trip)
         return found
 
-    def ranges(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
+    def ranges(self, loop: int | None, conditions: Sequence[Term]) -> list[Term]:
         """Ranges of the symbols in ``conditions`` of a pass, and invariants about them.
 
-        They follow from values, bounds of loops, and facts about words at the entry.
+        They follow from values, loops and their bounds, and facts about words at the entry.
         """
-        scope, values, read = self._scope(loop), self.code.values, rewrite.symbols(conditions)
-        found, symbols = about(read, scope.known_invariants), scope.symbols
-        for symbol in sorted(read, key=lambda t: t.serial):
+        scope, values = self._scope(loop), self.code.values
+        found, symbols = self._round_facts(loop, conditions), scope.symbols
+        read = rewrite.symbols([*conditions, *found])
+        found += about(read, scope.known_invariants)
+        for symbol in sorted(filter(symbols.knows, read), key=lambda t: t.serial):
             node, cell = symbols.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += within(symbol, values.register(node, cell))
@@ -275,15 +294,78 @@ class PassConditions:
                 if not self._ssa.taint.failed(self._ssa.whole):
                     return found
                 self._ssa.restart(self._ssa.taint.tainted)
+                self._rounds.clear()
+                self.code.continued.clear()
 
     def _use(self, loops: Iterable[int | None]) -> None:
         """Note the named assumptions of the values in these scopes."""
         self.assumed.update(self._ssa.whole.used, *(self._scope(loop).used for loop in loops))
 
+    def _trip(self, loop: int | None, inner: int) -> Term | None:
+        bound = self.code.bounds.get(inner)
+        if bound is None:
+            return None
+        trip = self._scope(loop).trips.symbol(self.code.graph.loops[inner].header, bound)
+        self._follow_rounds(loop, [trip])
+        return trip
+
+    def _taken_in_iteration(self, loop: int, edge: int) -> Term | None:
+        source = self.code.graph.edges[edge].src
+        if self.code.acyclic.innermost[source] != loop:
+            return None
+        reached = self._arriving(loop, [source]).values()
+        return reduce(both, reached, self._of_pass(Pass(loop, (edge,)))[edge])
+
+    def _returning(self, loop: int) -> Term:
+        backs = self.code.graph.loops[loop].backs
+        taken = [self._taken_in_iteration(loop, edge) for edge in backs]
+        return reduce(either, (TRUE if one is None else one for one in taken))
+
+    def _follow_rounds(self, loop: int | None, conditions: Iterable[Term]) -> None:
+        """Compute the terms that follow from iterations of the loops that ``conditions`` count."""
+        scope, known = self._scope(loop), self._rounds.setdefault(loop, {})
+        pending = list(conditions)
+        while pending:
+            for symbol in rewrite.symbols([pending.pop()]) - known.keys():
+                if scope.symbols.limit(symbol) is None:
+                    continue
+                inner = self.code.acyclic.headers[scope.symbols.source(symbol)[0]]
+                if inner not in self.code.continued:
+                    self.code.continued[inner] = self._continuation(inner)
+                known[symbol] = scope.trips.came_round(symbol)
+                pending += known[symbol]
+
+    def _continuation(self, loop: int) -> LoopContinuation:
+        """The condition to return to the header, as far as constants move its words."""
+        scope = self._scope(loop)
+        conditions = list(conjuncts(self._returning(loop)))
+        cells, steps = scope.symbols.leaves, dict[Term, int]()
+        for leaf in rewrite.symbols(conditions) & cells.keys():
+            step = sub(self._decided(scope, scope.next_visit(cells[leaf])), leaf).constant
+            if step is not None:
+                steps[leaf] = step
+        held = tuple(c for c in conditions if rewrite.symbols([c]) <= steps.keys())
+        leaves = {leaf: (cells[leaf], step) for leaf, step in steps.items()}
+        return LoopContinuation(held, leaves, frozenset(scope.used))
+
+    def _round_facts(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
+        """The terms that follow from the iterations of all loops that ``conditions`` count."""
+        known, found = self._rounds.get(loop, {}), list[Term]()
+        pending, seen = list(conditions), set[Term]()
+        while pending:
+            new = rewrite.symbols([pending.pop()]) & known.keys() - seen
+            seen |= new
+            more = [fact for trip in sorted(new, key=lambda t: t.serial) for fact in known[trip]]
+            found += more
+            pending += more
+        return found
+
     def _of_pass(self, one: Pass) -> dict[int, Term]:
         scope = self._scope(one.loop)
         scope.invariants()
-        return {edge: self._condition(scope, edge) for edge in one.edges}
+        found = {edge: self._condition(scope, edge) for edge in one.edges}
+        parts = parts_of_words(scope, rewrite.symbols(found.values()))
+        return {edge: rewrite.substitute(term, parts) for edge, term in found.items()}
 
     def _arriving(self, loop: int | None, nodes: Iterable[int]) -> dict[int, Term]:
         scope, acyclic = self._scope(loop), self.code.acyclic
@@ -352,6 +434,19 @@ class PassConditions:
 
     def _scope(self, loop: int | None) -> SsaScope:
         return self._ssa.whole if loop is None else self._ssa.of_loop(loop)
+
+
+def parts_of_words(scope: SsaScope, symbols: Iterable[Term]) -> dict[Term, Term]:
+    """The words at the start of a scope that are parts of other ones among ``symbols``."""
+    leaves = scope.symbols.leaves
+    cells = [(s, leaves[s]) for s in sorted(symbols, key=lambda s: s.serial) if s in leaves]
+    words = [(s, cell) for s, cell in cells if isinstance(cell, MemoryCell) and not cell.saved]
+    found: dict[Term, Term] = {}
+    for (part, inside), (word, cell) in permutations(words, 2):
+        offset = sub(inside.address, cell.address).constant
+        if inside.size < cell.size and offset is not None and offset + inside.size <= cell.size:
+            found[part] = extract(word, 8 * offset, 8 * inside.size)
+    return found
 
 
 def looks_of(scope: SsaScope, symbol: Term) -> Iterator[tuple[Hashable, ...]]:

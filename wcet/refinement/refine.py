@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from quoll.assumptions import Assumption
 from quoll.errors import UsageError
 from quoll.image.image import Image
 from quoll.preemption.segments import SegmentValues
+from quoll.processes.processor_time import own
 from quoll.results.cache_key import key_of
 from quoll.results.results_store import ResultsStore
 from wcet.analysis.analysis import cached_or_prepared
@@ -76,8 +76,8 @@ def refine(
 ) -> RefinedBound:
     """Refine the bound of the one entry that ``options`` requests.
 
-    ``seconds``: of the rounds, after the stages before them. ``climb``: the most steps of the
-    search for a longer execution.
+    ``seconds``: processor time of the rounds, after the stages before them, and of the search for a
+    longer execution. ``climb``: the most steps of this search.
 
     Raises as ``wcet.analysis.analysis.analyse`` does, and UsageError for several entries and for a
     parametric bound.
@@ -106,7 +106,7 @@ def refine(
         found = (Round(proved.shown, worst.solution.cycles, stored=True),)
     ending = _ending(options.store, end_key(key, proved, programs, climb))
     if ending is None:
-        end = time.monotonic() + seconds
+        end = own() + seconds
         with stages.stage("refine", name):
             rounds = RefinementRounds.begin(run, name, address, programs, proved)
             names = () if proved.cores else named_cores(options.store, kernel).get(name, ())
@@ -122,7 +122,7 @@ def refine(
         programs = rounds.programs
         if ending is not Ending.TIME:
             with stages.stage("witness", name):
-                search = _search(rounds, time.process_time() + seconds)
+                search = _search(rounds, own() + seconds)
                 before = with_witness(run, before, search, address, climb)
         checked = end_key(key, proved, programs, climb)
         if ending is not Ending.TIME and checked == end_key(key, proved, solved, climb):

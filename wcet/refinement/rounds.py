@@ -1,12 +1,11 @@
 """Rounds of refinement: exclude the cores of the worst path, and solve again.
 
 The bound of each round is sound: every exclusion holds in all executions. The rounds end when the
-worst path has no core that is not excluded yet, or after the given time.
+worst path has no core that is not excluded yet, or after the given processor time.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -24,6 +23,7 @@ from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.assumptions import Assumption
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import PendingSegment
+from quoll.processes.processor_time import own
 from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import StartProgram, bound_of_paths
@@ -136,13 +136,13 @@ class RefinementRounds:
         return tuple(one for one in rows if one is not None)
 
     def carried_over(self, names: Sequence[CoreName], end: float) -> tuple[ProvedExclusion, ...]:
-        """The cores of an earlier build that are proved again until the time ``end``."""
+        """The cores of an earlier build that are proved again until the processor time ``end``."""
         found: list[ProvedExclusion] = []
         placing = GraphNames(self.acyclic.graph, self.analysed.image)
         if self.acyclic.innermost[self.acyclic.graph.entry] >= 0:
             return ()
         for core in map(placing.placed, names):
-            if time.monotonic() > end:
+            if own() > end:
                 break
             again = core and proved_again(self.conditions, core)
             if again is not None and again.key not in self.cores:
@@ -155,11 +155,11 @@ class RefinementRounds:
         return tuple(map(names.name, self.cores.values()))
 
     def run(self, end: float) -> tuple[tuple[Round, ...], Ending]:
-        """All rounds up to the time ``end``."""
+        """All rounds up to the processor time ``end``."""
         rounds: list[Round] = []
         if self.acyclic.innermost[self.acyclic.graph.entry] >= 0:
             return (), Ending.IN_LOOP
-        while time.monotonic() < end:
+        while own() < end:
             worst = self._worst()
             path = self.programs[worst].answer.worst.path
             if not path.steps:
@@ -167,7 +167,7 @@ class RefinementRounds:
             taken = [step.edge for step in path.steps if step.edge is not None]
             refuted = self._excluded(self._edges(worst).path(taken), end)
             new = tuple(printed for printed in refuted if printed is not None)
-            if not new and time.monotonic() > end:
+            if not new and own() > end:
                 break
             if not new:
                 return tuple(rounds), Ending.REPEATED if refuted else Ending.NOT_REFUTED
@@ -216,12 +216,12 @@ class RefinementRounds:
         return [*found, *(one for one in rare if one is not None)]
 
     def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:
-        """Add the ``cores`` that are found by the time ``end``, and their copies elsewhere."""
+        """Add the ``cores`` found by the processor time ``end``, and their copies elsewhere."""
         found: list[ProvedExclusion | None] = []
         for core in cores:
             new = core.key not in self.cores
             found.append(self._add(core) if new else None)
-            if time.monotonic() > end:
+            if own() > end:
                 break
             for copy in lifted(self.conditions, self.copies, core) if new else ():
                 if copy.key not in self.cores:

@@ -1,13 +1,14 @@
 """Two loops of a pass that share a length: the most that a pass returns to both headers together.
 
 A pass enters each loop once at most, and leaves it by one edge, whose condition is a term over the
-number of times t that it returned to the header. If the conditions of both and t1 + t2 > s are
-unsatisfiable, a pass that enters both loops returns to their headers at most s times together.
+number of times t that it returned to the header. If the conditions of both, the conditions to enter
+both, and t1 + t2 > s are unsatisfiable, a pass that enters both loops returns to their headers at
+most s times together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
@@ -32,10 +33,15 @@ def shared_lengths(conditions: PassConditions, one: Pass) -> Iterator[Infeasible
     if len(known) < 2:
         return
     [left] = conditions.taken([Pass(one.loop, tuple(known.values()))])
-    for first, second in combinations(known, 2):
-        both = [left[known[first]], left[known[second]]]
-        if rewrite.symbols([both[0]]) & rewrite.symbols([both[1]]):
-            yield from limited(conditions, one.loop, (first, second), both)
+    about = {
+        loop: rewrite.symbols([left[edge], *conditions.ranges(one.loop, [left[edge]])])
+        for loop, edge in known.items()
+    }
+    for pair in combinations(known, 2):
+        if about[pair[0]] & about[pair[1]]:
+            headers = [graph.loops[loop].header for loop in pair]
+            entered = conditions.arriving(one.loop, headers).values()
+            yield from limited(conditions, one.loop, pair, [left[known[p]] for p in pair], entered)
 
 
 def only_exit(graph: Supergraph, loop: int) -> int | None:
@@ -48,7 +54,11 @@ def only_exit(graph: Supergraph, loop: int) -> int | None:
 
 
 def limited(
-    conditions: PassConditions, around: int | None, loops: Sequence[int], left: Sequence[Term]
+    conditions: PassConditions,
+    around: int | None,
+    loops: Sequence[int],
+    left: Sequence[Term],
+    entered: Iterable[Term],
 ) -> Iterator[InfeasibleCore]:
     """The least limit that is proved, if it is less than the bounds together."""
     times = [t for loop in loops if (t := conditions.repeats(around, loop)) is not None]
@@ -57,7 +67,7 @@ def limited(
 
     def holds(most: int) -> bool:
         more = ult(const(most, total.width), total)
-        return contradictory([*left, more], partial(conditions.ranges, around))
+        return contradictory([*left, *entered, more], partial(conditions.ranges, around))
 
     low, high = 1, sum(alone) - 1
     if high < low or high >= LARGEST or not holds(high):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from ilp.paths.solution import PathStep
 from loopbounds.proof.bound import PROVED
 from loopbounds.terms.bit_vectors import Term
 from quoll.image.image import Image
+from quoll.processes.processor_time import own
 from wcet.analysis.integer_programs import StartProgram
 from wcet.refinement.directed_execution import DirectedExecution, NodeValues
 from wcet.refinement.entry_words import EntryWords, NotDirected
@@ -72,7 +72,7 @@ class StateSearch:
 
     def over(self) -> bool:
         """Whether the time is over."""
-        return time.process_time() > self.end
+        return own() > self.end
 
     def _executed(self, words: EntryWords, wanted: Sequence[int]) -> DirectedExecution | None:
         graph = self.program.paths.graph

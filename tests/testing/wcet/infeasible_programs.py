@@ -50,7 +50,7 @@ CONDITIONS = (
 EXCLUSIVE = (
     "argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit", "machine",
     "search", "table", "field", "fields", "stored",
-    "contexts", "length", "lengths", "counted", "once",
+    "contexts", "length", "lengths", "counted", "once", "part",
 )  # fmt: skip
 CHANGED = (
     "pointer",
@@ -69,8 +69,11 @@ CHANGED = (
     "followed",
     "crossed",
     "grown",
+    "lengthened",
+    "uneven",
     "recounted",
     "again",
+    "rewritten",
 )
 
 
@@ -133,7 +136,12 @@ def pair(kind: str, random: Random) -> list[str]:
             return [*plain, "toggles(b);", last]
         case "field" | "fields" | "stored" | "aliased" | "walked" | "moved" | "byte" | "followed":
             return field_pair(kind, random)
-        case "length" | "lengths" | "grown":
+        case "part" | "rewritten":
+            byte = "((volatile unsigned char *)&mode)[0]"
+            tests = random.sample(["(mode & 7) == 6", f"!({byte} & 2)"], 2)
+            stored = f"{byte} = b;" if kind == "rewritten" else "words[3] = b;"
+            return [f"if ({tests[0]}) work(b);", stored, f"if ({tests[1]}) more(b);"]
+        case "length" | "lengths" | "grown" | "lengthened" | "uneven":
             return counted_pair(kind, random)
         case "counted" | "recounted" | "once" | "again":
             return [stopping(kind, random)]
@@ -185,8 +193,11 @@ def counted_pair(kind: str, random: Random) -> list[str]:
     few = random.randint(2, 9)
     loop = "for (unsigned i = 0; i < n; i++) { sink[i] ^= b; sink[i + 8] += a; }"
     first = [f"unsigned n = a & 15; if (n < {few}) work(b);", "apart(b);"]
-    if kind == "lengths":
-        return [f"unsigned n = a & 15; {loop}", "apart(b); n = 15 - n;", loop]
+    if kind in ("lengths", "lengthened", "uneven"):
+        left = f"15 - n + (b & {few})" if kind == "lengthened" else "15 - n"
+        if kind == "uneven":  # the last iteration, or none, moves the counter by another number
+            loop = f"for (unsigned i = 0; i < n; i++) {{ if (i == {few}) i += b & 1; work(i); }}"
+        return [f"unsigned n = a & 15; {loop}", f"apart(b); n = {left};", loop]
     return [*first, "n += b & 3;" if kind == "grown" else "", loop]
 
 
