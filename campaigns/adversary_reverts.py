@@ -104,7 +104,8 @@ FOUND_BY = {
     "24": FoundBy((), ("tests/quoll/image/test_dead_code.py",)),
     "41": FoundBy((), (
         "tests/wcet/refinement/test_stored.py", "tests/wcet/refinement/test_rebuilt.py",
-        "tests/wcet/refinement/test_refine.py", "tests/wcet/result_classes/test_branches.py",
+        "tests/wcet/refinement/test_rows.py", "tests/wcet/refinement/test_refine.py",
+        "tests/wcet/result_classes/test_branches.py",
     )),
     "42": FoundBy(("based_tables",), ("tests/quoll/arm/test_agreement.py",)),
     "43": FoundBy(("overlaps",), ("tests/quoll/semantics/test_semantics.py",)),

@@ -397,7 +397,8 @@ class PassConditions:
     def _again(self, loop: int, edge: int, later: int) -> list[Term]:
         scope = self._scope(loop)
         scope.invariants()
-        first = self._condition(scope, edge)
+        reached = self._taken_in_iteration(loop, edge)
+        first = self._condition(scope, edge) if reached is None else reached
         facts = self.ranges(loop, [first])
         iterations = LaterIterations(scope, lambda term: self._decided(scope, term))
         return [first, *facts, *iterations.after([first, *facts], later)]

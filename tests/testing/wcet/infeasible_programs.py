@@ -34,6 +34,11 @@ struct node { unsigned kind, len; struct node *next; unsigned rest; };
 struct node nodes[8] __attribute__((aligned(16)));
 static NOINLINE void decides(unsigned *x, unsigned *y, unsigned n)
 { if (*x & 4) work(n); apart(n); if (!(*y & 4)) more(n); }
+static NOINLINE void drains(unsigned *x, unsigned *y, unsigned n)
+{ for (unsigned i = 0; i < 9; i++) if ((sink[i] & 1) && (*x & 8)) { *y &= ~8u; work(n); } }
+static NOINLINE void steps(unsigned *x, unsigned *y, unsigned n)
+{ for (unsigned i = 0; i < 9; i++)
+  switch (*x) { case 0: *y = 1; break; case 1: *y = 2; break; default: *y = 0; work(n); } }
 static NOINLINE void changes(struct node *q, unsigned n) { q->kind ^= n; }
 static NOINLINE unsigned search(unsigned n)
 { for (unsigned k = 0; k < 5; k++) if ((sink[k] & 7) == (n & 7)) return 7; return 3; }
@@ -74,6 +79,10 @@ CHANGED = (
     "recounted",
     "again",
     "rewritten",
+    "drained",
+    "stepped",
+    "restarted",
+    "raised",
 )
 
 
@@ -143,13 +152,14 @@ def pair(kind: str, random: Random) -> list[str]:
             return [f"if ({tests[0]}) work(b);", stored, f"if ({tests[1]}) more(b);"]
         case "length" | "lengths" | "grown" | "lengthened" | "uneven":
             return counted_pair(kind, random)
-        case "counted" | "recounted" | "once" | "again":
+        case "counted" | "recounted" | "restarted" | "once" | "again" | "raised":
             return [stopping(kind, random)]
-        case "contexts" | "crossed":
+        case "contexts" | "crossed" | "drained" | "stepped":
             words = ["&mode, &mode", "&state, &state"]
-            if kind == "crossed":
+            if kind != "contexts":
                 words[random.randrange(2)] = random.choice(["&mode, &state", "&state, &limits"])
-            return [f"decides({pair}, b + {n});" for n, pair in enumerate(words)]
+            name = {"drained": "drains", "stepped": "steps"}.get(kind, "decides")
+            return [f"{name}({pair}, b + {n});" for n, pair in enumerate(words)]
         case "across":
             body = (
                 f"if ({decided(first, 'w')}) work(i); if ({decided(second, 'w')}) more(i); w += b;"
@@ -202,15 +212,20 @@ def counted_pair(kind: str, random: Random) -> list[str]:
 
 
 def stopping(kind: str, random: Random) -> str:
-    """A loop whose work stops by a counter, or by a bit that is cleared; an input may reset it."""
+    """A loop whose work stops by a counter, or by a bit that is cleared; an input may reset it.
+
+    For "restarted" and "raised" it does so only in iterations without the work.
+    """
     rounds, k = random.randint(9, 12), random.choice(["k", "limits"])
     test, step, first = f"{k} < {random.randint(1, 3)}", f"{k}++;", "unsigned k = 0; limits = 0;"
-    if kind in ("once", "again"):
+    if kind in ("once", "again", "raised"):
         test, step, first = f"{k} & 8", f"{k} &= ~8u;", "unsigned k = a;"
     changes = [f"if (sink[i] & 2) {k} = b & 8;", f"if (i == b) {k}--;", f"{k} ^= b & 9;"]
     if k == "limits":
         changes.append("*(sink[i] & 2 ? &limits : &words[i & 7]) = b & 8;")
     last = random.choice(changes) if kind in ("recounted", "again") else ""
+    if kind in ("restarted", "raised"):
+        last = f"else if (sink[i] & 2) {k} = b & 8;"
     body = f"if ((sink[i] & 1) && {test}) {{ {step} work(i); }} {last}"
     return f"{first} for (unsigned i = 0; i < {rounds}; i++) {{ {body} }}"
 

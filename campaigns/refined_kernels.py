@@ -1,0 +1,102 @@
+"""Intervals of refined bounds: ``make campaign-refined_kernels ARGS='--build kzm-after --write'``.
+
+``wcet refine`` for each entry of builds of the shipped kernel, in an empty results store, and
+again. The lower end of an interval is the charge in the model of a path that ends, of a state that
+the first run has found. A build is BOARD-PRESET; without ``--build``, all of them are made and
+measured. With ``--write``, the table in ``docs/refinement.md`` gets these rows, and keeps the rows
+of other builds. Ends with status 1 if a second run gives another bound, or a lower end exceeds its
+bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from campaigns.documented import inside, markdown, replace
+from tests.testing.harness import build
+
+BOARDS = ("kzm", "cubieboard")
+PRESETS = ("before", "after", "latency", "mcs")
+BUILDS = tuple(f"{board}-{preset}" for board in BOARDS for preset in PRESETS)
+ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
+HEAD = ("build", "entry", "bound U", "lower end L", "U / L", "ends because", "cold, s", "again, s")
+TABLE = "intervals"
+DOCUMENT = "refinement.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """A run of ``wcet refine``: cycles, and seconds of processor time."""
+
+    cycles: int
+    charged: int | None  # of the longest execution known, if its path ends
+    ending: str
+    seconds: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", choices=BUILDS, action="append")
+    parser.add_argument("--write", action="store_true", help=f"into docs/{DOCUMENT}")
+    options = parser.parse_args()
+    good = True
+    for name in options.build or BUILDS:
+        board, preset = name.split("-")
+        make = ["make", "-s", "-C", str(build.ROOT / "kernels/bilby")]
+        subprocess.run([*make, f"BOARD={board}", f"PRESET={preset}"], check=True)
+        rows = []
+        for entry in ENTRIES:
+            with tempfile.TemporaryDirectory() as store:
+                cold, again = (refined(name, board, entry, Path(store)) for _ in range(2))
+            rows.append(row(name, entry, cold, again))
+            good &= cold.cycles == again.cycles and (cold.charged or 0) <= cold.cycles
+            print(markdown(HEAD, rows[-1:]).splitlines()[-1], flush=True)
+        if options.write:
+            write(name, rows)
+    return 0 if good else 1
+
+
+def refined(name: str, board: str, entry: str, store: Path) -> Refined:
+    """One run; Raises CalledProcessError where it fails."""
+    kernel = build.ROOT / "build/bilby" / name / "kernel.elf"
+    wcet = str(Path(sys.executable).with_name("wcet"))
+    command = [wcet, "refine", str(kernel), "--platform", board, "--entry", entry]
+    before = os.times()
+    done = subprocess.run(
+        [*command, "--cache", str(store), "--quiet", "--json", "-"],
+        check=True, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    after = os.times()
+    used = [after[n] - before[n] for n in (2, 3)]  # of ended children
+    found = json.loads(done.stdout)
+    charged = found["seen"] and found["seen"]["charged_cycles"]
+    return Refined(found["cycles"], charged, found["ending"], sum(used))
+
+
+def row(name: str, entry: str, cold: Refined, again: Refined) -> tuple[str, ...]:
+    """The cells of ``HEAD``."""
+    ratio = f"{cold.cycles / cold.charged:.2f}" if cold.charged else "-"
+    lower = f"{cold.charged:,}" if cold.charged else "-"
+    seconds = [f"{one.seconds:.0f}" for one in (cold, again)]
+    ending = cold.ending.replace("_", " ")
+    return f"`{name}`", entry, f"{cold.cycles:,}", lower, ratio, ending, *seconds
+
+
+def write(name: str, rows: list[tuple[str, ...]]) -> None:
+    """Replace the rows of a build in the document; they are in the order of ``BUILDS``."""
+    lines = inside((build.ROOT / "docs" / DOCUMENT).read_text(encoding="utf-8"), TABLE).splitlines()
+    known = [tuple(line.strip("| ").split(" | ")) for line in lines[2:]]
+    left = [cells for cells in known if cells[0] != f"`{name}`"]
+    ordered = sorted([*left, *rows], key=lambda cells: BUILDS.index(cells[0].strip("`")))
+    replace(DOCUMENT, TABLE, markdown(HEAD, ordered).rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
