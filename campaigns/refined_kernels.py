@@ -3,9 +3,9 @@
 ``wcet refine`` for each entry of builds of the shipped kernel, in an empty results store, and
 again. The lower end of an interval is the charge in the model of a path that ends, of a state that
 the first run has found. A build is BOARD-PRESET; without ``--build``, all of them are made and
-measured. With ``--write``, the table in ``docs/refinement.md`` gets these rows, and keeps the rows
-of other builds. Ends with status 1 if a second run gives another bound, or a lower end exceeds its
-bound.
+measured. With ``--write``, the table in ``docs/refinement.md`` gets each row when it is known, and
+keeps the rows of other builds. Ends with status 1 if a second run gives another bound, or a lower
+end exceeds its bound.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def main() -> int:
             rows.append(row(name, entry, cold, again))
             good &= cold.cycles == again.cycles and (cold.charged or 0) <= cold.cycles
             print(markdown(HEAD, rows[-1:]).splitlines()[-1], flush=True)
-        if options.write:
-            write(name, rows)
+            if options.write:
+                write(name, rows)
     return 0 if good else 1
 
 
