@@ -908,8 +908,8 @@ FORCED_CORE = AssumptionKind(
 )
 S4 = AssumptionKind(
     "S4",
-    "S4: a store to a known address does not hit live frames of a stack whose place is not known, "
-    "nor a store into these frames a word at a known address",
+    "S4: a store to a known address, or into a known section, does not hit live frames of a stack "
+    "whose place is not known, nor a store into these frames a word at a known address",
     proved_by="code that loads sp with a constant before the path uses the stack",
     refuted_by="an execution that begins with sp in memory that code names by its address",
     checked_by="wcet check-facts, wcet replay",
