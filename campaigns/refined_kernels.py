@@ -16,10 +16,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from campaigns.documented import inside, markdown, replace
+from campaigns.kernel_bounds import sizes
 from tests.testing.harness import build
 
 BOARDS = ("kzm", "cubieboard")
@@ -53,8 +55,9 @@ def main() -> int:
         subprocess.run([*make, f"BOARD={board}", f"PRESET={preset}"], check=True)
         rows = []
         for entry in ENTRIES:
+            given = sizes() if preset == "before" else {}
             with tempfile.TemporaryDirectory() as store:
-                cold, again = (refined(name, board, entry, Path(store)) for _ in range(2))
+                cold, again = (refined(name, board, entry, given, Path(store)) for _ in range(2))
             rows.append(row(name, entry, cold, again))
             good &= cold.cycles == again.cycles and (cold.charged or 0) <= cold.cycles
             print(markdown(HEAD, rows[-1:]).splitlines()[-1], flush=True)
@@ -63,11 +66,12 @@ def main() -> int:
     return 0 if good else 1
 
 
-def refined(name: str, board: str, entry: str, store: Path) -> Refined:
-    """One run; Raises CalledProcessError where it fails."""
+def refined(name: str, board: str, entry: str, given: Mapping[str, int], store: Path) -> Refined:
+    """One run, with ``given`` numbers. Raises CalledProcessError where it fails."""
     kernel = build.ROOT / "build/bilby" / name / "kernel.elf"
     wcet = str(Path(sys.executable).with_name("wcet"))
     command = [wcet, "refine", str(kernel), "--platform", board, "--entry", entry]
+    command += [f"--set={parameter}={number}" for parameter, number in given.items()]
     before = os.times()
     done = subprocess.run(
         [*command, "--cache", str(store), "--quiet", "--json", "-"],
