@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from quoll.preemption.segments import SegmentValues
+from quoll.processes.processor_time import own
 from tests.testing.wcet.planted_programs import built
 from tests.testing.wcet.refined_runs import options, refined
 from wcet.analysis.analysis import cached_or_prepared
@@ -49,7 +49,7 @@ def searched(elf: Path) -> tuple[StateSearch, list[int]]:
     entry = valued(AnalysisTarget(run, name, address))
     [segment] = divided(entry)
     values = SegmentValues(entry.values, segment)
-    search = StateSearch(program, entry.code.run.image, values, time.process_time() + 60)
+    search = StateSearch(program, entry.code.run.image, values, own() + 60)
     steps = program.answer.worst.path.steps
     return search, [step.edge for step in steps if step.edge is not None]
 
