@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +13,7 @@ from loopbounds.execution.machine import REGISTERS, CompiledInsn, CompiledRun
 from loopbounds.execution.memory import ConcreteMemory
 from loopbounds.execution.value import ConcreteValue, StackAddress, Undecided, WordRange
 from quoll.arm.insn import PC
+from quoll.image.image import Image
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.loopbounds.counting import Program
 from tests.testing.loopbounds.programs import FLAGS, KINDS, random_program
@@ -47,40 +49,47 @@ def one_by_one(
     return target
 
 
-@pytest.mark.slow("many random instruction sequences and states")
-@pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
-def test_a_run_has_the_effect_of_its_instructions(thumb: bool) -> None:
-    chance = random.Random(f"runs {thumb}")
-    counts: Counter[str] = Counter()
+def compiled_blocks(
+    chance: random.Random, *, thumb: bool
+) -> Iterator[tuple[Image, tuple[CompiledInsn, ...]]]:
+    """The instructions of the blocks of random programs, each with its image."""
     for kind in sorted(KINDS)[::3]:
         flags = (*FLAGS.get(kind, ()), *(("-mthumb",) if thumb else ()))
         code = Program(
             build(random_program(chance, kind), *flags, optimise="-O1"), "main", memory=MAP
         )
         for node in code.graph.nodes:
-            insns = tuple(CompiledInsn.of(insn) for insn in node.block.insns)
-            run = CompiledRun.of(insns)
-            if run is None:
-                counts["not compiled"] += 1
+            yield code.image, tuple(CompiledInsn.of(insn) for insn in node.block.insns)
+
+
+@pytest.mark.slow("many random instruction sequences and states")
+@pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
+def test_a_run_has_the_effect_of_its_instructions(thumb: bool) -> None:
+    chance = random.Random(f"runs {thumb}")
+    counts: Counter[str] = Counter()
+    for image, insns in compiled_blocks(chance, thumb=thumb):
+        run = CompiledRun.of(insns)
+        if run is None:
+            counts["not compiled"] += 1
+            continue
+        for _ in range(6):
+            held = registers(chance)
+            alone, other = list(held), list(held)
+            memories = ConcreteMemory(image), ConcreteMemory(image)
+            try:
+                expected = one_by_one(insns, alone, memories[0])
+            except Undecided:
+                with pytest.raises(Undecided):
+                    run.execute(other, memories[1])
+                counts["undecided"] += 1
                 continue
-            for _ in range(6):
-                held = registers(chance)
-                alone, other = list(held), list(held)
-                memories = ConcreteMemory(code.image), ConcreteMemory(code.image)
-                try:
-                    expected = one_by_one(insns, alone, memories[0])
-                except Undecided:
-                    with pytest.raises(Undecided):
-                        run.execute(other, memories[1])
-                    counts["undecided"] += 1
-                    continue
-                counts["fast"] += run.effect(list(held), ConcreteMemory(code.image)) != UNKNOWN
-                assert run.execute(other, memories[1]) == expected
-                assert other == alone
-                places = [w & ~3 for w in held if isinstance(w, int) and w >> 16 == RAM >> 16]
-                near = [place + offset for place in places for offset in range(-32, 36, 4)]
-                here, there = ([m.load(at, 4) for at in near] for m in memories)
-                assert here == there
+            counts["fast"] += run.effect(list(held), ConcreteMemory(image)) != UNKNOWN
+            assert run.execute(other, memories[1]) == expected
+            assert other == alone
+            places = [w & ~3 for w in held if isinstance(w, int) and w >> 16 == RAM >> 16]
+            near = [place + offset for place in places for offset in range(-32, 36, 4)]
+            here, there = ([m.load(at, 4) for at in near] for m in memories)
+            assert here == there
     assert counts["fast"] > 100
     assert counts["undecided"]
 
@@ -120,42 +129,36 @@ def test_a_block_stops_before_an_undecided_instruction(thumb: bool) -> None:
     """Up to there its instructions, one by one, have the same effect; that one is undecided."""
     chance = random.Random(f"blocks {thumb}")
     counts: Counter[str] = Counter()
-    for kind in sorted(KINDS)[::3]:
-        flags = (*FLAGS.get(kind, ()), *(("-mthumb",) if thumb else ()))
-        code = Program(
-            build(random_program(chance, kind), *flags, optimise="-O1"), "main", memory=MAP
-        )
-        for node in code.graph.nodes:
-            insns = tuple(CompiledInsn.of(insn) for insn in node.block.insns)
-            source = BlockWriter().source(insn.ops for insn in insns)
-            if source is None:
-                counts["not compiled"] += 1
+    for image, insns in compiled_blocks(chance, thumb=thumb):
+        source = BlockWriter().source(insn.ops for insn in insns)
+        if source is None:
+            counts["not compiled"] += 1
+            continue
+        effect = compiled(source)
+        for _ in range(8):
+            held = any_registers(chance)
+            together, alone = list(held), list(held)
+            memories = ConcreteMemory(image), ConcreteMemory(image)
+            for memory in memories:
+                memory.touched = []
+            try:
+                target = effect(together, memories[0])
+            except Undecided:
+                with pytest.raises(Undecided):
+                    effects(insns, alone, memories[1])
+                counts["undecided"] += 1
                 continue
-            effect = compiled(source)
-            for _ in range(8):
-                held = any_registers(chance)
-                together, alone = list(held), list(held)
-                memories = ConcreteMemory(code.image), ConcreteMemory(code.image)
-                for memory in memories:
-                    memory.touched = []
-                try:
-                    target = effect(together, memories[0])
-                except Undecided:
-                    with pytest.raises(Undecided):
-                        effects(insns, alone, memories[1])
-                    counts["undecided"] += 1
-                    continue
-                done = STOPPED - target if target <= STOPPED else len(insns)
-                expected = effects(insns[:done], alone, memories[1])
-                if target <= STOPPED:
-                    counts["stopped"] += 1
-                    assert expected == NEXT
-                    with pytest.raises(Undecided):
-                        insns[done].effect(list(alone), memories[1].fork())
-                else:
-                    counts["whole"] += 1
-                    assert target == expected
-                assert together == alone
-                assert memories[0].touched == memories[1].touched
-                assert memories[0].has_words_of(memories[1])
+            done = STOPPED - target if target <= STOPPED else len(insns)
+            expected = effects(insns[:done], alone, memories[1])
+            if target <= STOPPED:
+                counts["stopped"] += 1
+                assert expected == NEXT
+                with pytest.raises(Undecided):
+                    insns[done].effect(list(alone), memories[1].fork())
+            else:
+                counts["whole"] += 1
+                assert target == expected
+            assert together == alone
+            assert memories[0].touched == memories[1].touched
+            assert memories[0].has_words_of(memories[1])
     assert min(counts["whole"], counts["stopped"]) > 100, counts

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from quoll.cfg.unresolved import CandidateFact
 from quoll.extraction.extract import extract
 from quoll.image.dwarf_types import Signature
 from quoll.image.image import Image
 from tests.testing.programs import needs
 from tests.testing.quoll.building import build
 from tests.testing.quoll.pointer_programs import BUILDS, build_pointers
+
+
+def proposed(image: Image, function: str) -> CandidateFact:
+    """The proposal for the only call of a function that is not resolved."""
+    symbol = image.symbol(function)
+    assert symbol is not None
+    (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+    assert call.proposal is not None
+    return call.proposal
+
 
 SOURCE = """
 typedef struct queue queue;
@@ -56,12 +67,9 @@ def test_only_functions_of_the_type_are_candidates(name: str) -> None:
     image = Image.load(build_pointers(SOURCE, BUILDS[name]))
     found = {}
     for function in ("pump", "use", "send", "hooked", "raw"):
-        symbol = image.symbol(function)
-        assert symbol is not None
-        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
-        assert call.proposal is not None
-        found[function] = call.proposal.fact
-        typed = "by the debug information" in call.proposal.note
+        proposal = proposed(image, function)
+        found[function] = proposal.fact
+        typed = "by the debug information" in proposal.note
         assert typed is (function in EXPECTED)
     everything = found.pop("raw")
     if "clang" in name:  # devices stand beside other variables
@@ -105,11 +113,8 @@ def test_a_pointer_to_a_structure_may_lead_to_a_larger_one(name: str) -> None:
     image = Image.load(build_pointers(DERIVED, BUILDS[name]))
     found = {}
     for function in ("dispatch", "execute"):
-        symbol = image.symbol(function)
-        assert symbol is not None
-        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
-        assert call.proposal is not None
-        found[function] = call.proposal.fact
+        proposal = proposed(image, function)
+        found[function] = proposal.fact
     assert found["dispatch"] == "calls at PLACE go to off, on, plain, stranger"
     near = "off, on, plain, " if "clang" in name else ""  # lamps stand beside commands
     more = ", stranger" if near else ""
@@ -153,11 +158,8 @@ def test_an_index_has_no_type(name: str) -> None:
     """It comes from a device, from a byte, or from a number; and the pointer may be null."""
     image = Image.load(build_pointers(INDEXED, BUILDS[name]))
     for function in ("by_device", "by_byte", "by_number", "by_null"):
-        symbol = image.symbol(function)
-        assert symbol is not None
-        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
-        assert call.proposal is not None
-        assert call.proposal.fact == "calls at PLACE go to timer, uart", function
+        proposal = proposed(image, function)
+        assert proposal.fact == "calls at PLACE go to timer, uart", function
 
 
 THROUGH = """
@@ -218,12 +220,9 @@ int run(int x) { return hooked(x); }
 
 def test_threads_are_left_out_with_an_assumption() -> None:
     image = Image.load(build_pointers(THREADS, BUILDS["C gcc -O2"]))
-    symbol = image.symbol("hooked")
-    assert symbol is not None
-    (call,) = extract(image, [symbol.addr]).unresolved
-    assert call.proposal is not None
-    assert call.proposal.fact == "calls at PLACE go to one"
-    assert "leaves out 1 function without a return, as threads" in call.proposal.note
+    proposal = proposed(image, "hooked")
+    assert proposal.fact == "calls at PLACE go to one"
+    assert "leaves out 1 function without a return, as threads" in proposal.note
 
 
 VECTORS = """
@@ -242,13 +241,10 @@ int run(int x) { return hooked(x); }
 def test_exception_vectors_are_no_callbacks(debug: str) -> None:
     """Otherwise a call might reach the reset handler, and so all code of the program."""
     image = Image.load(build_pointers(VECTORS, (*BUILDS["C gcc -O2"], debug)))
-    symbol = image.symbol("hooked")
-    assert symbol is not None
-    (call,) = extract(image, [symbol.addr]).unresolved
-    assert call.proposal is not None
-    assert "vectors" not in call.proposal.fact
-    assert "one" in call.proposal.fact
-    assert "leaves out the exception vectors" in call.proposal.note
+    proposal = proposed(image, "hooked")
+    assert "vectors" not in proposal.fact
+    assert "one" in proposal.fact
+    assert "leaves out the exception vectors" in proposal.note
 
 
 HANDLERS = (
@@ -262,12 +258,9 @@ HANDLERS = (
 def test_handlers_of_exceptions_are_left_out_with_an_assumption() -> None:
     """A program that copies its vectors to RAM may call one through the copy."""
     image = Image.load(build_pointers(HANDLERS, BUILDS["C gcc -O2"]))
-    symbol = image.symbol("hooked")
-    assert symbol is not None
-    (call,) = extract(image, [symbol.addr]).unresolved
-    assert call.proposal is not None
-    assert "tick" not in call.proposal.fact
-    assert "leaves out 1 function of which only exception vectors" in call.proposal.note
+    proposal = proposed(image, "hooked")
+    assert "tick" not in proposal.fact
+    assert "leaves out 1 function of which only exception vectors" in proposal.note
 
 
 VENEERS = """
@@ -287,12 +280,9 @@ def test_words_of_veneers_take_no_addresses() -> None:
     """Of an interworking linker; the functions that assembly code calls were candidates."""
     image = Image.load(build_pointers(VENEERS, (*BUILDS["C gcc -Os Thumb-2"], "-g0")))
     assert image.symbol("__far_from_arm") is not None
-    symbol = image.symbol("hooked")
-    assert symbol is not None
-    (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
-    assert call.proposal is not None
-    assert call.proposal.fact == "calls at PLACE go to one"
-    assert "or veneers load the address" in call.proposal.note
+    proposal = proposed(image, "hooked")
+    assert proposal.fact == "calls at PLACE go to one"
+    assert "or veneers load the address" in proposal.note
 
 
 HELD = """
@@ -407,12 +397,9 @@ int run(int x) { return by_product(x) + by_mask(); }
 def test_a_factor_or_a_mask_has_no_type(name: str, function: str, code: str) -> None:
     """It is a constant from which an index is computed, and no address of a variable."""
     image = Image.load(build_pointers(SCALED, (*BUILDS[name], f"-Wl,-Ttext={code}")))
-    symbol = image.symbol(function)
-    assert symbol is not None
-    (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
-    assert call.proposal is not None
+    proposal = proposed(image, function)
     wanted = "start" if function == "by_product" else "line"
-    assert call.proposal.fact == f"calls at PLACE go to {wanted}"
+    assert proposal.fact == f"calls at PLACE go to {wanted}"
 
 
 FRAMED_BUILDS = [
@@ -437,11 +424,8 @@ def test_a_variable_in_the_frame_has_the_type(name: str, option: str) -> None:
         "by_argument": "blink, cease",
     }
     for function, targets in expected.items():
-        symbol = image.symbol(function)
-        assert symbol is not None
-        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
-        assert call.proposal is not None
-        assert call.proposal.fact == f"calls at PLACE go to {targets}", function
+        proposal = proposed(image, function)
+        assert proposal.fact == f"calls at PLACE go to {targets}", function
 
 
 def test_signatures() -> None:
