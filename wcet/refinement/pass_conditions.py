@@ -208,6 +208,8 @@ class PassConditions:
 
     def store_behind(self, symbol: Term) -> Insn | None:
         """The store that may have hit the word which ``symbol`` stands for; None: another word."""
+        if not self._ssa.whole.symbols.knows(symbol):
+            return None
         node, _ = self._ssa.whole.symbols.source(symbol)
         block = self.code.graph.nodes[node].block
         for store in self.code.effect(node).stores:
@@ -257,18 +259,24 @@ class PassConditions:
         return found
 
     def common_words(self, loop: int | None, conditions: Sequence[Term]) -> tuple[str, ...]:
-        """Descriptions of unknown words that at least two of ``conditions`` read, not of all."""
-        read = Counter(s for one in conditions for s in rewrite.symbols([one]))
+        """Descriptions of unknown words that at least two of ``conditions`` read, not of all.
+
+        Words of terms that were computed before a restart (``_verified``) have no description.
+        """
+        scope = self._scope(loop)
+        symbols = (s for one in conditions for s in rewrite.symbols([one]))
+        read = Counter(filter(scope.symbols.knows, symbols))
         most = min(2, len(conditions))
         shared = (s for s, times in read.items() if times >= most)
         common = sorted(shared, key=lambda s: (-read[s], s.serial))[:DESCRIBED]
-        return tuple(dict.fromkeys(str(described(self._scope(loop), s)) for s in common))
+        return tuple(dict.fromkeys(str(described(scope, s)) for s in common))
 
     def words(self, loop: int | None, conditions: Iterable[Term]) -> dict[Term, str]:
         """The unknown words that conditions of a pass read, described for people."""
         scope = self._scope(loop)
         symbols = sorted(rewrite.symbols(conditions), key=lambda s: s.serial)
-        return {s: str(described(scope, s)) for s in symbols}
+        known = scope.symbols.knows
+        return {s: str(described(scope, s)) if known(s) else "a word" for s in symbols}
 
     def looks(self, loop: int | None, condition: Term) -> dict[Hashable, Term]:
         """The words of memory in a condition, by keys that are equal for words that look the same.
@@ -451,7 +459,9 @@ def parts_of_words(scope: SsaScope, symbols: Iterable[Term]) -> dict[Term, Term]
 
 
 def looks_of(scope: SsaScope, symbol: Term) -> Iterator[tuple[Hashable, ...]]:
-    """The keys of ``PassConditions.looks`` for a word; none for a register."""
+    """The keys of ``PassConditions.looks`` for a word; none for a register, or of another scope."""
+    if not scope.symbols.knows(symbol):
+        return
     node, cell = scope.symbols.source(symbol)
     if isinstance(cell, MemoryCell):
         yield "word", cell.address
