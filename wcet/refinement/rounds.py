@@ -121,6 +121,10 @@ class RefinementRounds:
         """The whole graph."""
         return self.conditions.code.acyclic
 
+    def solve_again(self, programs: Sequence[StartProgram]) -> None:
+        """Go on with ``programs``, which are solved with all exclusions so far."""
+        self.programs, self.solved = list(programs), [len(self.cores)] * len(programs)
+
     def proved(self) -> ProvedExclusions:
         """All exclusions, with the rows of each start."""
         assumed = sorted(self.conditions.assumed - {*self.before}) if self.cores else ()
