@@ -16,7 +16,7 @@ from tests.testing.harness import qemu
 PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
 # Each defect, with the tests that show it. A board only lacks a test for hardware that it lacks.
 DEFECTS = {
-    "a thread's deletion finished those of all others": (
+    "a thread's deletion finished the deletions of all others": (
         "a deletion does not wait for that of a less urgent thread",
     ),
     "a deletion that nobody went on with lost wake-ups": (

@@ -964,12 +964,12 @@ MAPPED_AS_BEFORE = AssumptionKind(
 )
 CACHE_REGISTERS = AssumptionKind(
     "cache registers",
-    "cache registers: CLIDR reads as caches.clidr of the platform file, CCSIDR as the "
-    "sizes of its caches; it sees the write of CSSELR before it, with or without isb between; and "
-    "an interrupt between both leaves CSSELR as it was",
+    "cache registers: CLIDR reads as caches.clidr of the platform file; CCSIDR reads as the sizes "
+    "of the cache that the last write of CSSELR selects, even without an isb between; an interrupt "
+    "between the write and the read leaves CSSELR as it was",
     proved_by="the manual of the core, and the sizes that the chip's maker chose",
-    refuted_by="a core whose registers read other numbers of sets and ways, or that of the cache "
-    "selected before, or a handler that selects another cache",
+    refuted_by="a core whose registers read other numbers of sets and ways, or the numbers of the "
+    "cache selected before, or a handler that selects another cache",
     checked_by="nothing: recordings hold no registers of the system",
 )
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.construct import ConstructError
 from elftools.dwarf.callframe import FDE, CallFrameInfo
 from elftools.dwarf.structs import DWARFStructs
 
@@ -20,6 +22,11 @@ from quoll.image.byte_stream import ByteStream, EndOfBytes
 
 __all__ = ["CallFrames", "FrameSlot", "slot_of"]
 
+# Of pyelftools for damaged sections, of which nothing is known then.
+DAMAGED = (
+    ELFError, DWARFError, ConstructError, ArithmeticError, AssertionError, AttributeError,
+    LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 BASED, FRAME_BASED, FRAME_ADDRESS, REGISTER, REGISTERS = 0x70, 0x91, 0x9C, 0x50, 16  # DW_OP
 
 
@@ -80,7 +87,7 @@ class CallFrames:
                 for entry in entries
                 for low in [entry["initial_location"]]
             ]
-        except Exception:  # pyelftools reports damaged sections by exceptions of any class
+        except DAMAGED:
             return []
 
 
@@ -88,7 +95,7 @@ def _rows(entry: FDE) -> Iterator[tuple[int, FrameSlot | None]]:
     """From each address on the CFA, in ascending order."""
     try:
         rows: list[dict[str, Any]] = entry.get_decoded().table
-    except Exception:  # as above
+    except DAMAGED:
         return
     for row in rows:
         cfa = row["cfa"]

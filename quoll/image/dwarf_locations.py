@@ -1,6 +1,6 @@
 """Registers that hold variables, from location lists (DWARF 5, sections 2.6.2 and 7.7.3; 4, 2.6.2).
 
-Only locations in registers are read: those of computed values tell nothing about a register.
+Only locations in registers are read: a computed value tells nothing about a register.
 """
 
 from __future__ import annotations

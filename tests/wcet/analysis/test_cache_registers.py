@@ -89,7 +89,7 @@ def test_a_cache_has_as_many_lines_as_the_platform_says(
     found = cleaned(board(tmp_path, l1d))
     assert lines(found) == count
     assert trusts(found)
-    assert any("without isb" in f"{one}" for one in found.assumptions)
+    assert any("without an isb" in f"{one}" for one in found.assumptions)
 
 
 @pytest.mark.slow("two analyses of programs")
