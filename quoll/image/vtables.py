@@ -8,9 +8,9 @@ behind these two words. ``_ZTC`` objects hold the tables for objects whose bases
 construction.
 
 A vtable of Rust has no name. It holds the function that drops a value, or 0, then size and
-alignment of the type, then the methods of the trait (Rust reference, "Trait objects", leaves the
-layout open; it is as rustc has emitted it since 1.0). A pointer to a trait object holds its address
-beside the value's, so no object does.
+alignment of the type, then the methods of the trait, if there are any (Rust reference, "Trait
+objects", leaves the layout open; it is as rustc has emitted it since 1.0). A pointer to a trait
+object holds its address beside the value's, so no object does.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ WORD = 4
 TYPE, SINGLE, SEVERAL = 8, 12, 16  # bytes of type information without bases, with one, with more
 RUST = -1  # in place of the address of type information
 METHODS = 3  # index of the first method
+MOST_WORDS = 1 << 10  # of a vtable of Rust
 LARGEST_ALIGNMENT = 1 << 12
 MISSING = ("__cxa_pure_virtual", "__cxa_deleted_virtual")  # their call is an error
 CLASS = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
@@ -136,10 +137,19 @@ class Vtables:
             return
         for segment in self._image.segments:
             words = _words(segment.data[-segment.addr % WORD :])
-            for at in range(METHODS, len(words)):
-                if self._image.is_function(words[at]) and self._begins(*words[at - METHODS : at]):
-                    methods = takewhile(self._image.is_function, words[at:])
-                    yield _Table(RUST, (words[at - METHODS], 0, 0, *methods))
+            for at in range(len(words) - METHODS + 1):
+                if self._begins(*words[at : at + METHODS]):
+                    behind = words[at + METHODS : at + MOST_WORDS]
+                    methods = [self._method(w) for w in takewhile(self._may_follow, behind)]
+                    if words[at] or any(methods):
+                        yield _Table(RUST, (words[at], 0, 0, *methods))
+
+    def _method(self, word: int) -> int:
+        return word if self._image.is_function(word) else 0
+
+    def _may_follow(self, word: int) -> bool:
+        """Whether a method, no method, or a vtable of another trait may be here."""
+        return not word or self._image.segment_at(word) is not None
 
     def _begins(self, drop: int, size: int, alignment: int) -> bool:
         """Whether a vtable of Rust may begin with these words."""
