@@ -236,7 +236,7 @@ class StoredFunctions:
         if block.calls:
             return max(_parameters(types.signature(callee)) for callee in block.calls)
         called = origins(cfg, entering(cfg), block, self._image, across=True)
-        known = call_types(types, cfg.entry, called or ()) or ()
+        known = call_types(self._image, cfg, called or ()) or ()
         return max(map(_parameters, known), default=ARGUMENTS)
 
     def _pointed(self, found: frozenset[LoadOrigin] | None, *, indexed: bool = False) -> list[Span]:

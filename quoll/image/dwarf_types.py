@@ -32,7 +32,8 @@ __all__ = ["VIRTUAL_CALL", "DebugTypes", "Signature", "TypeRef"]
 ARRAY, ENUM, PARAMETER, MEMBER, POINTER, STRUCTURE = 0x01, 0x04, 0x05, 0x0D, 0x0F, 0x13
 SUBROUTINE, TYPEDEF, UNION, OPEN, INHERITED, BASE = 0x15, 0x16, 0x17, 0x18, 0x1C, 0x24
 CLASS, CONST, SUBPROGRAM, VARIABLE, VOLATILE = 0x02, 0x26, 0x2E, 0x34, 0x35
-REFERENCE, RVALUE, RESTRICT, ATOMIC, RANGE = 0x10, 0x42, 0x37, 0x47, 0x21  # DW_TAG
+REFERENCE, RVALUE, RESTRICT, ATOMIC, RANGE = 0x10, 0x42, 0x37, 0x47, 0x21
+VARIANT, VARIANTS = 0x19, 0x33  # DW_TAG
 NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED = 0x03, 0x02, 0x0B, 0x11, 0x13, 0x27
 ORIGIN, MEMBER_AT, EXTERNAL, SPECIFICATION, TYPE = 0x31, 0x38, 0x3F, 0x47, 0x49
 PRODUCER, UPPER, COUNT, FRAME_BASE = 0x25, 0x2F, 0x37, 0x40  # DW_AT
@@ -234,6 +235,16 @@ class DebugTypes:
         at = self._functions.get(function)
         return None if at is None else self._type_of(at)
 
+    def result_word(self, function: int) -> TypeRef | None:
+        """The type of the result, or of the only word of a structure that is returned in a
+        register; None if there is none.
+        """
+        kind = self.result(function)
+        if kind is None or (self._size(kind) or WORD) > WORD:
+            return kind
+        words = tuple(self.words_at(kind, 0))
+        return words[0] if len(words) == 1 else kind
+
     def parameter(self, function: int, register: int) -> TypeRef | None:
         """The type of the parameter in a register where a function begins; None if unknown.
 
@@ -292,7 +303,7 @@ class DebugTypes:
             if one.tag == ARRAY:
                 pending += self._element(bare, offset)
             elif one.tag in STRUCTURES:
-                members = (self._member(at, offset) for at in one.inside)
+                members = (self._member(at, offset) for at in self._members(one))
                 pending += [member for member in members if member is not None]
             elif offset in (0, None) or self._name(bare) in VTABLE_WORDS:
                 yield bare
@@ -316,6 +327,16 @@ class DebugTypes:
         if element is None or not size:
             return []
         return [(element, None if offset is None else offset % size)]
+
+    def _members(self, one: _Entry) -> Iterator[TypeRef]:
+        """What is inside a structure, or inside a variant of it; no tag that selects a variant."""
+        for at in one.inside:
+            inner = self._entries[at]
+            if inner.tag == VARIANTS:
+                for variant in map(self._entries.__getitem__, inner.inside):
+                    yield from variant.inside if variant.tag == VARIANT else ()
+            else:
+                yield at
 
     def _member(self, at: TypeRef, offset: int | None) -> tuple[TypeRef, int | None] | None:
         """A member that is at ``offset`` of its structure, and the offset in it."""
@@ -357,7 +378,7 @@ class DebugTypes:
             one = None if inner is None else self._entries.get(self._bare(inner))
             if one is None or one.tag not in STRUCTURES:
                 return
-            first = (self._member(at, 0) for at in one.inside)
+            first = (self._member(at, 0) for at in self._members(one))
             inner = next((member[0] for member in first if member is not None), None)
             if inner is not None and self._entries[self._bare(inner)].tag in STRUCTURES:
                 yield f"{self._shape(inner)} *"

@@ -83,13 +83,12 @@ class Candidates:
 
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
         """The functions of the pointer's type, where the debug information has it."""
-        types = self._image.types
         found = [
             o
             for o in found
             if not (self._is_from_device(o) or self._is_null(o) or self._is_number(o))
         ]
-        signatures = call_types(types, cfg.entry, found)
+        signatures = call_types(self._image, cfg, found)
         if signatures is None:
             return None
         virtual = VIRTUAL_CALL in signatures

@@ -29,13 +29,15 @@ def table_candidates(
     """The fact about the jump that ends ``block``; None without a table of two entries at least."""
     insn = block.last
     memory = insn.memory
-    if memory is None or memory.index is None or insn.flow is not ControlFlow.INDIRECT:
+    if insn.flow is not ControlFlow.INDIRECT or (memory is not None and memory.index is None):
         return None
-    if memory.size == WORD:
+    if memory is None or memory.size == WORD:  # without optimisation, the jump follows the load
         tables = {
             origin.constant + origin.shift
             for origin in origins(cfg, into, block, image, across=True) or ()
-            if origin.root is LoadRoot.CONSTANT and origin.levels == 1
+            if origin.root is LoadRoot.CONSTANT
+            and origin.levels == 1
+            and (memory is not None or origin.offsets == (0, None))
         }
     else:
         tables = {insn.addr + WORD} if memory.base == PC else set()
@@ -56,10 +58,10 @@ def table_candidates(
 def _targets(image: Image, insn: Insn, table: int) -> Iterator[int]:
     """The targets of the entries; bit 0 is clear."""
     around = image.symbols.function_around(insn.addr)
-    if around is None or insn.memory is None:
+    if around is None:
         return
     inside = range(around.addr, around.addr + around.size)
-    size, end = insn.memory.size, table + MOST * WORD
+    size, end = WORD if insn.memory is None else insn.memory.size, table + MOST * WORD
     at = table
     while at < end:
         content = image.read(at, size)

@@ -28,11 +28,19 @@ A_READ, A_SCALE, B_READ, B_SCALE = METHODS
 SOURCE = f"""
 .syntax unified
 .text
-.global by_static, by_parameter
+.global by_static, by_option, by_parameter
 .type by_static, %function
 by_static: push {{r4, lr}}
 ldr r4, =CHOSEN
 ldrd r0, r1, [r4]
+ldr r1, [r1, #12]
+blx r1
+pop {{r4, pc}}
+.ltorg
+.type by_option, %function
+by_option: push {{r4, lr}}
+ldr r4, =PERHAPS
+ldr r1, [r4, #4]
 ldr r1, [r1, #12]
 blx r1
 pop {{r4, pc}}
@@ -57,6 +65,9 @@ dropped: bx lr
 .type CHOSEN, %object
 CHOSEN: .word 0, .rodata
 .size CHOSEN, 8
+.type PERHAPS, %object
+PERHAPS: .word 0, 0
+.size PERHAPS, 8
 .word plain
 .section .debug_abbrev
 .uleb128 1, 0x11; .byte 1; .uleb128 0x03, 0x08, 0, 0
@@ -69,6 +80,8 @@ CHOSEN: .word 0, .rodata
 .uleb128 8, 0x34; .byte 0; .uleb128 0x49, 0x13, 0x02, 0x18, 0, 0
 .uleb128 9, 0x2E; .byte 1; .uleb128 0x11, 0x01, 0, 0
 .uleb128 10, 0x05; .byte 0; .uleb128 0x49, 0x13, 0x02, 0x17, 0, 0
+.uleb128 11, 0x33; .byte 1; .uleb128 0, 0
+.uleb128 12, 0x19; .byte 1; .uleb128 0, 0
 .byte 0
 .section .debug_loc
 held: .word by_parameter, 1b; .short 6; .byte 0x50, 0x93, 4, 0x51, 0x93, 4
@@ -87,7 +100,17 @@ trait: .uleb128 6; .asciz "&dyn f::Sensor"; .byte 8
 .uleb128 7; .asciz "pointer"; .word pointer - unit; .byte 0
 .uleb128 7; .asciz "vtable"; .word pointer - unit; .byte 4
 .byte 0
+some: .uleb128 6; .asciz "Some"; .byte 8
+.uleb128 7; .asciz "__0"; .word trait - unit; .byte 0
+.byte 0
+option: .uleb128 6; .asciz "Option<&dyn f::Sensor>"; .byte 8
+.uleb128 11
+.uleb128 7; .asciz "tag"; .word usize - unit; .byte 4
+.uleb128 12
+.uleb128 7; .asciz "Some"; .word some - unit; .byte 0
+.byte 0, 0, 0
 .uleb128 8; .word trait - unit; .byte 5, 3; .word CHOSEN
+.uleb128 8; .word option - unit; .byte 5, 3; .word PERHAPS
 .uleb128 9; .word by_parameter
 .uleb128 10; .word trait - unit, held
 .byte 0, 0
@@ -104,7 +127,7 @@ def addresses(image: Image, *names: str) -> set[int]:
     return {symbol.addr for name in names for symbol in image.symbols.named(name)}
 
 
-@pytest.mark.parametrize("function", ["by_static", "by_parameter"])
+@pytest.mark.parametrize("function", ["by_static", "by_option", "by_parameter"])
 def test_a_method_is_a_virtual_call(image: Image, function: str) -> None:
     """Beside a function whose address is taken, by the type of the pointer to the object."""
     (call,) = extract(image, sorted(addresses(image, function))).unresolved

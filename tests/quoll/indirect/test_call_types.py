@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from quoll.cfg.unresolved import CandidateFact
@@ -426,6 +428,39 @@ def test_a_variable_in_the_frame_has_the_type(name: str, option: str) -> None:
     for function, targets in expected.items():
         proposal = proposed(image, function)
         assert proposal.fact == f"calls at PLACE go to {targets}", function
+
+
+UNNAMED = """
+struct operations { int (*start)(int); void (*end)(void); } here, there;
+int (*hook)(unsigned, int); void *leaked[] = {&here, &there, &hook};
+static int start(int x) { return x + sink; }
+static int other(int x) { return x - sink; }
+static void end(void) { sink++; }
+static int line(unsigned n, int x) { return sink + n; }
+N struct operations *picked(int x) { return x & 1 ? &here : &there; }
+N int by_result(int x) { return picked(x)->start(choice + (x ? 2 : 3)) + 1; }
+N int by_hook(int x) { return hook(picked(x) == &here, x) + 1; }
+N int by_either(int x) {
+    return (x ? hook : (int (*)(unsigned, int))picked(x)->start)(picked(x) != 0, x) + 1;
+}
+void init(void) {
+    here.start = choice ? start : other; there.start = other; here.end = there.end = end;
+    hook = line;
+}
+int run(int x) { return by_result(x) + by_hook(x) + by_either(x); }
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("name", ["C clang -O0", "C clang -Os Thumb-2"])
+def test_a_place_without_a_name_has_the_type_of_the_stored_word(name: str) -> None:
+    """Without optimisation, Clang spills the target there while it computes arguments."""
+    image = Image.load(build_pointers(UNNAMED, (*BUILDS[name], "-g", "-O0")))
+    assert proposed(image, "by_result").fact == "calls at PLACE go to other, start"
+    assert proposed(image, "by_hook").fact == "calls at PLACE go to line"
+    either = proposed(image, "by_either").fact
+    assert {"line", "other", "start"} <= set(re.findall(r"\w+", either)), "a cast is no type"
 
 
 def test_signatures() -> None:

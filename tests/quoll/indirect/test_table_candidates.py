@@ -101,6 +101,43 @@ def test_code_behind_a_table_is_not_read_as_entries(flags: tuple[str, ...], tmp_
     assert len(unresolved) == 1, [str(one) for one in unresolved]
 
 
+SPILLED = """
+.syntax unified
+.text
+.global main, state
+.type main, %function
+main: ldr r0, =state
+ldrb r0, [r0]
+push {r0}
+ldr r1, [sp]
+add r0, pc, #4
+ldr r0, [r0, r1, lsl #2]
+mov pc, r0
+.word first, second, third
+first: mov r0, #1
+b end
+second: mov r0, #2
+b end
+third: mov r0, #3
+end: add sp, sp, #4
+bx lr
+.size main, .-main
+.ltorg
+.data
+state: .word 0
+"""
+
+
+def test_the_jump_may_follow_the_load() -> None:
+    """As rustc without optimisation compiles a match over all values of a type."""
+    image = Image.load(build(SPILLED, language="S"))
+    main = image.symbol("main")
+    assert main is not None
+    (jump,) = extract(image, [main.addr]).unresolved
+    assert jump.proposal is not None
+    assert jump.proposal.fact == "targets of PLACE are first, second, third"
+
+
 def test_other_loads_of_the_pc_have_no_table() -> None:
     text = "void (*const *table)(void); int main(int n) { table[n](); return 0; }"
     image = Image.load(build(text, "-fno-optimize-sibling-calls"))
