@@ -153,17 +153,18 @@ class WritableSection:
 class CandidateFact:
     """A fact with all candidates of a call, where PLACE stands for its place.
 
-    ``note``: the candidates that it omits, and the assumption this makes.
+    ``note``: the candidates that it omits, and the assumption this makes. ``place``: its place.
     """
 
     fact: str
     candidates: int
     note: str
+    place: str = "PLACE"
 
     def __str__(self) -> str:
         if len(self.fact) > LONGEST_PROPOSAL:
             return f"{self.candidates} candidates: wcet analyse --suggest-facts FILE"
-        return f"state it, if that is so: {self.fact}"
+        return f"state it, if that is so: {self.fact.replace('PLACE', self.place, 1)}"
 
 
 @dataclass(frozen=True, slots=True)

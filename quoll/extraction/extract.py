@@ -28,6 +28,7 @@ from quoll.extraction.endless_waits import endless_waits
 from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.extraction.lone_function import is_endless
 from quoll.extraction.work_list import CallGraphFixpoint
+from quoll.facts.anchors import anchored
 from quoll.facts.contract import contract_of_any
 from quoll.facts.located import NO_FACTS, LocatedFacts
 from quoll.facts.memory_facts import RegionFact
@@ -253,7 +254,8 @@ def _with_candidates(
             propose = candidates.proposal if called else partial(table_candidates, image)
             proposal = propose(cfg, into, block)
             if proposal is not None:
-                found[at] = replace(unresolved[at], proposal=proposal)
+                placed = replace(proposal, place=anchored(image, at) or f"{at:#x}")
+                found[at] = replace(unresolved[at], proposal=placed)
     return found
 
 

@@ -1,4 +1,7 @@
-"""A hint of an error is a fact that the next run accepts, in the user's terms."""
+"""A hint is a fact that the next run accepts, in the user's terms.
+
+Hints of errors, of the first hour's firmware in each language, and of generated firmware.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from tests.testing.harness.cases import spread
+from tests.testing.programs import needs
 from tests.testing.quoll.building import build
+from tests.testing.wcet.first_hour import build_handler, missing_compiler
+from tests.testing.wcet.generated_firmware import BUILDS, build_generated, firmware
+from tests.testing.wcet.generated_hour import hints_fed_back
 from wcet.cli import main
 
 ENTRIES = ("walk", "frame", "global", "copies", "nested")
@@ -52,3 +62,45 @@ def test_hints_are_accepted(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         facts = tmp_path / f"{chosen}.facts"
         facts.write_text("\n".join(dict.fromkeys((*numbers, *lists, ""))))
         assert main([*options, "--facts", str(facts)]) == 0, capsys.readouterr().err
+
+
+HANDLERS = ("gcc -O0 arm", "gcc -Os thumb", "clang -O2 arm", "rustc -O2 arm", "rustc -Os thumb")
+BUILT = tuple(name for name in HANDLERS if missing_compiler(name) is None)
+SEEDS = (104, 107, 108)
+STRIDE = 7  # of builds, as in the campaign
+
+
+@pytest.mark.slow("whole analyses")
+@pytest.mark.parametrize("name", spread(BUILT, 2))
+def test_hints_about_the_handler_are_accepted(name: str, tmp_path: Path) -> None:
+    build_handler(name, tmp_path)
+    _, errors = hints_fed_back(tmp_path, "handler")
+    assert not errors
+
+
+@pytest.mark.slow("whole analyses")
+@needs("clang")
+@pytest.mark.parametrize("seed", spread(SEEDS, 1))
+def test_hints_about_generated_firmware_are_accepted(seed: int, tmp_path: Path) -> None:
+    build_generated(firmware(seed), BUILDS[STRIDE * seed % len(BUILDS)], tmp_path)
+    hints, errors = hints_fed_back(tmp_path, "firmware")
+    assert hints
+    assert not errors
+
+
+CALLED = """\
+struct device { int state; void (*hook)(int); } *device; volatile int out;
+static void first(int x) { out = x; }
+static void second(int x) { out = -x; }
+void irq(int x) { device->hook(x); out = 3; }
+int main(void) { device->hook = out ? first : second; return 0; }
+"""
+
+
+def test_a_hint_about_a_call_names_its_place() -> None:
+    """So that it can be copied from the error."""
+    image = Image.load(build(CALLED, "-fno-optimize-sibling-calls"))
+    irq = image.symbol("irq")
+    assert irq is not None
+    (call,) = extract(image, [irq.addr]).unresolved
+    assert re.search(r"so: calls at irq\+0x\w+~\w{8} go to first, second;", call.hint), call.hint

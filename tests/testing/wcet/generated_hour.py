@@ -12,13 +12,15 @@ from pathlib import Path
 from quoll.errors import WcetError
 from quoll.facts.read import parse
 
-__all__ = ["COUNT", "GeneratedHour", "filled", "generated_hour"]
+__all__ = ["COUNT", "GeneratedHour", "filled", "generated_hour", "hints_fed_back"]
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNT = 8  # for every N but depths of callbacks, which call no caller of theirs
 TREE = re.compile(r"\bdepth\b")  # the only recursive function
 BOUND = re.compile(r"^(\w+) +([\d,]+) +[\d,.]+ ", re.MULTILINE)
 ANCHOR = re.compile(r"~[0-9a-f]{8}")
+QUOTED = re.compile(r"'([^']+)'")
+LEFT_OPEN = re.compile(r"\b(?:PLACE|FUNCTION|NAME)\b")
 LONGEST = 600  # seconds of a command
 
 
@@ -48,6 +50,22 @@ def generated_hour(folder: Path) -> GeneratedHour:
     return GeneratedHour(stated, bounds, _children() - start, done.stderr)
 
 
+def hints_fed_back(folder: Path, name: str) -> tuple[tuple[str, ...], str]:
+    """The facts that comments of proposed facts quote, and the errors where all of them are stated.
+
+    They are stated beside the proposed facts, about ``name``.elf in the folder.
+    """
+    _wcet(folder, "init", f"{name}.elf", "--quiet", succeeds=True)
+    file = folder / f"{name}.facts"
+    text = file.read_text(encoding="utf-8")
+    comments = (line for line in text.splitlines() if line.startswith("#"))
+    quoted = dict.fromkeys(_numbered(one) for line in comments for one in QUOTED.findall(line))
+    hints = tuple(one for one in quoted if not LEFT_OPEN.search(one) and _is_fact(one))
+    file.write_text("\n".join((filled(text), *hints, "")), encoding="utf-8")
+    done = _wcet(folder, "analyse", "--quiet", "--paths", "none", succeeds=False)
+    return hints, done.stderr
+
+
 def filled(text: str) -> str:
     """A facts file in which all proposed facts are stated, each N as ``COUNT``."""
     return "".join(f"{_stated(line)}\n" for line in text.splitlines())
@@ -56,12 +74,20 @@ def filled(text: str) -> str:
 def _stated(line: str) -> str:
     """A comment that is a fact as the fact; another line as it is."""
     recursive = line.startswith("# recursion of ") and not TREE.search(line)
-    fact = line.removeprefix("# ").replace("at most N", f"at most {1 if recursive else COUNT}")
-    plain = ANCHOR.sub("", fact)
+    fact = _numbered(line.removeprefix("# "), 1 if recursive else COUNT)
+    return fact if line.startswith("# ") and _is_fact(fact) else line
+
+
+def _numbered(fact: str, count: int = COUNT) -> str:
+    """The fact with a number in the place that it leaves open."""
+    return re.sub(r"\bat most [NM]\b", f"at most {count}", fact)
+
+
+def _is_fact(text: str) -> bool:
     try:
-        return fact if line.startswith("# ") and parse(f"{plain}\n", "firmware.facts") else line
+        return bool(parse(f"{ANCHOR.sub('', text)}\n", "firmware.facts").facts)
     except WcetError:
-        return line
+        return False
 
 
 def _wcet(folder: Path, *arguments: str, succeeds: bool) -> subprocess.CompletedProcess[str]:
