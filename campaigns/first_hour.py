@@ -1,17 +1,24 @@
-"""The hour of docs/first-hour.md, and its table in docs/results, in 15 minutes.
+"""The hour of docs/first-hour.md, and its table in docs/results, in 20 minutes.
 
-``make campaign-first_hour ARGS='--build "gcc -Os arm"'`` renews one row.
+``make campaign-first_hour ARGS='--build "gcc -Os arm"'`` renews one row. A row whose compiler is
+missing stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
 from pathlib import Path
 
 from campaigns.documented import inside, markdown, replace
-from tests.testing.wcet.first_hour import BUILDS, Hour, best, build_handler, first_hour
+from tests.testing.wcet.first_hour import (
+    BUILDS,
+    Hour,
+    best,
+    build_handler,
+    first_hour,
+    missing_compiler,
+)
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 DOCUMENT, TABLE = "first-hour.md", "results/first-hour.md"
@@ -45,6 +52,9 @@ def main() -> None:
     known = inside((DOCS / TABLE).read_text(encoding="utf-8"), "builds").splitlines()[2:]
     rows = {row[0]: row for line in known if (row := line.strip("| ").split(" | "))}
     for name in asked.build or BUILDS:
+        if missing := missing_compiler(name):
+            print(f"{name}: {missing}; the row stays as it is", flush=True)
+            continue
         rows[name] = list(measured(name))
         print(*rows[name], flush=True)
         replace(TABLE, "builds", markdown(HEAD, [rows[name] for name in BUILDS if name in rows]))
@@ -54,8 +64,6 @@ def measured(name: str) -> tuple[str, ...]:
     """The row of one build; the document shows the steps of one of them."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        if shutil.which(BUILDS[name][0]) is None:
-            raise SystemExit(f"{BUILDS[name][0]} is missing: Debian has it")
         build_handler(name, place)
         hour = first_hour(place)
         least = best(place)
