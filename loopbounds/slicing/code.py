@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -127,6 +128,7 @@ class GraphCode:
     pointed: bool = False  # words behind pointers are followed (``PointedWords``)
     invariants: tuple[LocatedInvariant, ...] = ()  # of words when the graph's entry is reached
     by_address: bool = False  # a store at one of several places hits a cell by its address
+    tables: Callable[[int, int], ValueSet | None] | None = None  # as ``table``, if not by values
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
     _stores: tuple[int, ...] | None = None  # nodes with stores at no constant distance from sp
@@ -283,6 +285,10 @@ class GraphCode:
         """A register when ``node`` begins, if value analysis gives one number outside of stacks."""
         number = self.values.register(node, register).exact
         return None if number is None or self.near_stack(number) else number
+
+    def table(self, node: int, insn: int) -> ValueSet | None:
+        """Addresses at which an instruction may read a table: a guess, as it may read elsewhere."""
+        return (self.tables or self.values.access)(node, insn)
 
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""

@@ -123,10 +123,13 @@ class LoadedWords:
 
         Value analysis gives the addresses in every execution of the node. Sorted, they form runs of
         equal words, and the start of the next run selects between them. The model may allow further
-        addresses, as it is less precise than value analysis: for these the word is any word.
+        addresses, as it is less precise than value analysis, or as other callers pass other words:
+        for these the word is any word.
         """
         memory = self._code.graph.nodes[node].block.insns[load.insn].memory
-        places = self._code.values.access(node, load.insn)
+        places = self._code.table(node, load.insn)
+        if places is not None and self._code.tables is not None:
+            places = _from_base(places, address)
         if places is None or places.size > table.TABLE_WORDS or memory is None:
             return None
         gaps = places.stride & (places.stride - 1)
@@ -566,6 +569,14 @@ def _is_pushed(code: GraphCode, node: int, store: StoreEffect) -> bool:
     """Whether the base of a store is sp."""
     memory = code.graph.nodes[node].block.insns[store.insn].memory
     return memory is not None and memory.base == SP and memory.index is None
+
+
+def _from_base(places: ValueSet, address: Term) -> ValueSet:
+    """``places`` and those before it from the index 0 on, which other callers may read."""
+    _, base = terms.summands_of(address)
+    more = ValueSet(base, places.high, places.stride) if base < places.low else places
+    fits = places.stride and not (places.low - base) % places.stride
+    return more if fits and more.size <= table.TABLE_WORDS else places
 
 
 def _among(address: Term, places: ValueSet) -> Term:

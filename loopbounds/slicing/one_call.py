@@ -17,6 +17,7 @@ from loopbounds.slicing.code import GraphCode, LoopContinuation, UnknownValues
 from loopbounds.slicing.slice import Slice
 from quoll.assumptions import Assumption
 from quoll.inlining.activation import Activation, activation
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["OneCall", "for_any_caller"]
 
@@ -77,7 +78,12 @@ class OneCall:
             continued={i: LoopContinuation((), {}, a) for i, a in self._assumed().items()},
             s1=whole.s1,
             lists={here: whole.lists[i] for here, i in loops if i in whole.lists},
+            tables=self.table,
         )
+
+    def table(self, node: int, insn: int) -> ValueSet | None:
+        """The addresses that an instruction reads in this call; those of others may be further."""
+        return self.whole.values.access(self.part.nodes[node], insn)
 
 
 def for_any_caller(cut: Slice, contextual: Slice) -> Slice:

@@ -13,10 +13,11 @@ __all__ = ["Activation", "activation"]
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A call as a graph; ``loops`` gives the indices in the whole graph."""
+    """A call as a graph; ``loops`` and ``nodes`` give the indices in the whole graph."""
 
     graph: Supergraph
     loops: tuple[int, ...]
+    nodes: tuple[int, ...]
 
 
 def activation(graph: Supergraph, context: int, most: int) -> Activation | None:
@@ -87,4 +88,5 @@ def _piece(
             guidance=AppliedGuidance(replaced=graph.guidance.replaced),
         ),
         tuple(graph.loop_at[members[loop.header]] for loop in loops),
+        tuple(members),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from loopbounds.reduction.simplify import simplified
+from loopbounds.sampling.runs import explore, longest
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode, LoopContinuation
 from loopbounds.slicing.gated_ssa import GatedSsa
@@ -59,6 +61,21 @@ count: ldr r2, [sp]
   add r3, r3, #1
   b count
 """
+TABLE = """.global main
+main: push {r4, lr}
+  ands r0, r0, #7
+  beq 1f
+  bl f
+1: pop {r4, pc}
+f: and r0, r0, #7
+  adr r2, words
+  ldrb r3, [r2, r0]
+1: subs r3, r3, #1
+  bne 1b
+  bx lr
+words: .byte 1, 2, 4, 4, 6, 6, 9, 9
+"""
+LONGEST = 9
 
 
 @pytest.mark.parametrize("handed", ["mov r0, sp", "add r0, sp, r3"])
@@ -94,6 +111,15 @@ def test_the_bound_of_another_loop_passes_its_assumptions_on(
         cut = slice_loops(GatedSsa(one), [loop])[loop]
         assert cut.assumed >= assumed
         assert S7.of() not in cut.assumed - assumed
+
+
+def test_any_caller_reads_the_constant_table() -> None:
+    """As the division of libgcc, which counts leading zeros by a table; index 0 belongs to it."""
+    code = code_of(load(build(TABLE, language="asm")))
+    call = OneCall.around(code, 0)
+    assert call is not None
+    cut = slice_loops(GatedSsa(call.code()), [call.loop])[call.loop]
+    assert longest(explore(simplified(cut.model))) == LONGEST
 
 
 def test_calls_of_one_shape() -> None:
