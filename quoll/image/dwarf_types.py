@@ -329,7 +329,7 @@ class DebugTypes:
         return [(element, None if offset is None else offset % size)]
 
     def _members(self, one: _Entry) -> Iterator[TypeRef]:
-        """What is inside a structure, or inside a variant of it; no tag that selects a variant."""
+        """Entries inside a structure, or inside a variant of it; no tag that selects a variant."""
         for at in one.inside:
             inner = self._entries[at]
             if inner.tag == VARIANTS:

@@ -84,8 +84,8 @@ def _entered(cfg: Cfg) -> Iterator[tuple[Block, _Distances]]:
         for insn in cfg.blocks[at].insns:
             _step(insn, known)
         for to, kind in edges.get(at, ()):
-            kept = (SP, *CALLEE_SAVED) if kind is EdgeKind.ACROSS else known
-            left = {register: known[register] for register in kept if register in known}
+            saved = (SP, *CALLEE_SAVED) if kind is EdgeKind.ACROSS else known
+            left = {register: known[register] for register in saved if register in known}
             if to in found:
                 left = dict(found[to].items() & left.items())
                 if left == found[to]:

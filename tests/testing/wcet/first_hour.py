@@ -95,7 +95,7 @@ def wcet(folder: Path, *arguments: str) -> str:
 
 
 def missing_compiler(name: str) -> str | None:
-    """What is missing for the build of that name; None if it can be made."""
+    """The missing compiler or target for the build of that name; None if it can be made."""
     compiler = BUILDS[name][0]
     if shutil.which(compiler) is None:
         return f"{compiler} is missing"
