@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.figure
+import matplotlib.ticker
 
 from campaigns.tables import CHARTS, Chart, Table, all_tables, number
 from tests.testing.harness import build
@@ -21,20 +22,21 @@ FOLDER = build.ROOT / "docs/results/charts"
 
 def draw(chart: Chart, table: Table, folder: Path) -> None:
     """The chart as an SVG file, the same bytes each time."""
-    labels, name = [], ""
-    for row in table.rows:
-        name = row[chart.labels[0]] or name
-        labels.append(", ".join([name, *(row[at] for at in chart.labels[1:])]))
+    drawn = chart.drawn(table)
+    labels, rows = [label for label, _ in drawn], [row for _, row in drawn]
     size = 7, 1 + 0.25 * len(labels) * len(chart.columns)
     figure = matplotlib.figure.Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     height = 0.8 / len(chart.columns)
     for index, (column, title) in enumerate(chart.columns):
-        bars = [(at, number(row[column])) for at, row in enumerate(table.rows)]
+        bars = [(at, number(row[column])) for at, row in enumerate(rows)]
         shown = [(at + index * height, value) for at, value in bars if value is not None]
         axes.barh([at for at, _ in shown], [value for _, value in shown], height, label=title)
     axes.set_yticks([at + 0.4 - height / 2 for at in range(len(labels))], labels)
     axes.invert_yaxis()
+    if chart.logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     axes.set_xlabel(chart.unit)
     axes.legend(fontsize="small")
     folder.mkdir(exist_ok=True)

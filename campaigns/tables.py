@@ -51,12 +51,27 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Bars of some columns of a table, one for each row; ``labels``: the columns that name it."""
+    """Bars of some columns of a table, one for each row; ``labels``: the columns that name it.
+
+    ``rows``: an expression that the labels of the drawn rows contain; "" draws all.
+    """
 
     table: str
     labels: tuple[int, ...]
     columns: tuple[tuple[int, str], ...]  # each with its name in the legend
     unit: str
+    rows: str = ""
+    logarithmic: bool = False
+
+    def drawn(self, table: Table) -> list[tuple[str, tuple[str, ...]]]:
+        """The drawn rows, each with its label; an empty first cell repeats the one above."""
+        found, name = [], ""
+        for row in table.rows:
+            name = row[self.labels[0]] or name
+            label = ", ".join([name, *(row[at] for at in self.labels[1:])]).replace("`", "")
+            if re.search(self.rows, label):
+                found.append((label, row))
+        return found
 
 
 CHARTS = (
@@ -83,6 +98,76 @@ CHARTS = (
         (0,),
         ((3, "first touched"), (5, "wcet pin"), (7, "seL4, published")),
         "gain of pinned lines, %",
+    ),
+    Chart(
+        "observed-predicted-branches-1",
+        (0,),
+        ((3, "bound"), (6, "most observed"), (7, "mean observed")),
+        "with the branch predictor / without",
+    ),
+    Chart(
+        "papers-papers-1",
+        (0,),
+        ((1, "before: seL4"), (2, "before: bilby"), (3, "after: seL4"), (4, "after: bilby")),
+        "bound with the level-2 cache off, µs",
+        logarithmic=True,
+    ),
+    Chart(
+        "papers-papers-3",
+        (0, 1, 2),
+        ((3, "call"), (4, "reply"), (5, "interrupt"), (6, "signal")),
+        "cycles of the kernel, mean",
+        rows="measured|model",
+    ),
+    Chart(
+        "papers-factors-1",
+        (0,),
+        ((3, "seL4"), (6, "bilby")),
+        "bound of before / bound of after",
+        logarithmic=True,
+    ),
+    Chart(
+        "bounds-preempt-or-not-1",
+        (0,),
+        ((4, "masked region of the system call"), (5, "delivery"), (6, "latency")),
+        "cycles",
+        logarithmic=True,
+    ),
+    Chart(
+        "mcs-operations-1",
+        (0,),
+        ((2, "empty caches, mean"), (3, "warm caches, mean"), (4, "bound of the path")),
+        "cycles, kzm",
+        logarithmic=True,
+    ),
+    Chart("mcs-programs-1", (0,), ((1, "kzm"),), "longest response, hundredths of a unit"),
+    Chart(
+        "mcs-programs-3",
+        (0,),
+        ((1, "kzm"), (2, "cubieboard")),
+        "ticks of a decision of the user's scheduler, by number of threads",
+        rows="^decision.*mean",
+    ),
+    Chart(
+        "mcs-programs-4",
+        (0,),
+        ((1, "kzm"), (2, "cubieboard")),
+        "ticks of a rollback of the server",
+        rows="rollback",
+    ),
+    Chart(
+        "mcs-programs-5",
+        (0,),
+        ((1, "kzm"), (2, "cubieboard")),
+        "requests that the server answers, by percent of the processor for the hog",
+        rows=r"^isolation \d",
+    ),
+    Chart(
+        "mcs-programs-6",
+        (0,),
+        ((1, "kzm"), (2, "cubieboard")),
+        "hundredths of a tick for a turn, by number of threads",
+        rows="hundredths",
     ),
 )
 
