@@ -5,7 +5,8 @@
 #define LEVELS   32
 #define SHARED   3 /* levels that the leaves share: 1 + 2 + 4 CNodes */
 #define OWN      (LEVELS - SHARED)
-#define NODES    (7 + LEAVES * OWN)
+#define APART    2 /* so many CNodes fill a line of 64 bytes; one of them is used */
+#define NODES    (APART * (7 + LEAVES * OWN))
 #define AT_ONCE  32
 
 static word_t bit_of(word_t address, word_t level)
@@ -17,8 +18,8 @@ static word_t bit_of(word_t address, word_t level)
 static word_t node(word_t leaf, word_t level)
 {
     if (level < SHARED)
-        return (1u << level) - 1 + (leaf >> (SHARED - level));
-    return 7 + leaf * OWN + level - SHARED;
+        return APART * ((1u << level) - 1 + (leaf >> (SHARED - level)));
+    return APART * (7 + leaf * OWN + level - SHARED);
 }
 
 static void link(word_t from, word_t bit, word_t to)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A capability space in which every address has 32 levels: one bit is resolved by
- * each CNode.  Eight leaves share three levels; the other 29 of each are its own, so
- * that looking one up brings nothing of another into the cache.
+ * each CNode.  Eight leaves share three levels; the other 29 of each are its own, and
+ * no two CNodes share a cache line, so that looking one up brings nothing of another
+ * into the cache.
  */
 #ifndef USER_DEEP_H
 #define USER_DEEP_H

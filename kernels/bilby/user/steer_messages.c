@@ -66,7 +66,7 @@ static void server(word_t unused)
     word_t wrong;
 
     (void)unused;
-    set_caps(LEAF_OTHER, LEAF_OTHER, LEAF_OTHER);
+    set_caps(LEAF_OTHER, LEAF_BADGE, LEAF_BADGE_2);
     syscall(SYS_RECEIVE, &m);
     wrong = wrong_words(&m, 1000) + (message_extra(m.info) != 0);
     set_words(2000);
@@ -76,7 +76,7 @@ static void server(word_t unused)
     wrong += wrong_words(&m, 1000) + (message_extra(m.info) != 3)
         + (message_unwrapped(m.info) != 3);
     set_words(2000);
-    set_caps(LEAF_OTHER, LEAF_OTHER, LEAF_OTHER);
+    set_caps(LEAF_OTHER, LEAF_BADGE, LEAF_BADGE_2);
     m.info = message_make(WORDS, 3, 0, 0);
     syscall(SYS_REPLY, &m);
     report_and_rest(wrong);
@@ -119,11 +119,11 @@ static void receiver(word_t unused)
     word_t wrong;
 
     (void)unused;
-    set_caps(LEAF_OTHER, LEAF_OTHER, LEAF_OTHER);
+    set_caps(LEAF_OTHER, LEAF_BADGE, LEAF_BADGE_2);
     syscall(SYS_RECEIVE, &m);
     wrong = wrong_words(&m, 1000) + (message_extra(m.info) != 3);
     set_words(2000);
-    set_caps(LEAF_OTHER, LEAF_OTHER, LEAF_OTHER); /* badges took their places */
+    set_caps(LEAF_OTHER, LEAF_BADGE, LEAF_BADGE_2); /* badges took their places */
     m.info = message_make(WORDS, 3, 0, 0);
     syscall(SYS_REPLY, &m);
     report_and_rest(wrong);
