@@ -2,7 +2,7 @@
 
 Exclusions are stored by content (``ilp.constraints.proved_exclusions``), and so is the end: the
 worst path that was not refuted with them. While nothing changes, a later run solves and proves
-nothing.
+nothing. One that ended with its time goes on only in a run that has more time.
 """
 
 from __future__ import annotations
@@ -67,9 +67,18 @@ class RefinedBound:
 
 @dataclass(frozen=True, slots=True)
 class EndOfRefinement:
-    """A record: the name of the ``Ending`` of the worst path with all exclusions."""
+    """A record: the name of the ``Ending`` of the worst path with all exclusions.
+
+    ``seconds``: the time of a run that ended with it; a run with more time goes on. None: no run
+    goes on.
+    """
 
     ending: str
+    seconds: float | None = None
+
+    def ends(self, seconds: float) -> bool:
+        """Whether a run with so much time does not go on."""
+        return self.seconds is None or seconds <= self.seconds
 
 
 def refine(
@@ -105,7 +114,7 @@ def refine(
     if proved.cores:
         worst = programs[worst_start(programs)].answer.worst
         found = (Round(proved.shown, worst.solution.cycles, stored=True),)
-    ending = _ending(options.store, end_key(key, proved, programs, climb))
+    ending = _ending(options.store, end_key(key, proved, programs, climb), seconds)
     if ending is None:
         end = own() + seconds
         with stages.stage("refine", name):
@@ -119,7 +128,8 @@ def refine(
                 proved = rounds.proved() if rounds.cores else proved
                 solved = start_programs(run, name, address, prepared, limits, proved)
                 same = end_key(key, proved, rounds.programs, climb)
-                settled = same == end_key(key, proved, solved, climb)
+                later = end_key(key, proved, solved, climb)
+                settled = same == later
                 if settled or ending is Ending.TIME:
                     break
                 rounds.solve_again(solved)
@@ -134,10 +144,10 @@ def refine(
             with stages.stage("witness", name):
                 search = _search(rounds, own() + seconds)
                 before = with_witness(run, before, search, address, climb)
-        if ending is not Ending.TIME and settled:
-            _store(
-                options.store, end_key(key, proved, programs, climb), EndOfRefinement(ending.name)
-            )
+        if ending is Ending.TIME:
+            _store(options.store, later, EndOfRefinement(ending.name, seconds))
+        elif settled:
+            _store(options.store, later, EndOfRefinement(ending.name))
     stages.done()
     assumptions = tuple(dict.fromkeys((*before.assumptions, *proved.assumptions)))
     return RefinedBound(
@@ -184,9 +194,9 @@ def end_key(
     return exclusions and key_of("end", exclusions, proved.cores, number, edges, climb)
 
 
-def _ending(store: ResultsStore, key: str) -> Ending | None:
+def _ending(store: ResultsStore, key: str, seconds: float) -> Ending | None:
     known: EndOfRefinement | None = store.load(key, EndOfRefinement) if key else None
-    return None if known is None else Ending[known.ending]
+    return Ending[known.ending] if known is not None and known.ends(seconds) else None
 
 
 def _store(store: ResultsStore, key: str, record: object) -> None:

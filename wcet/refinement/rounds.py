@@ -42,7 +42,7 @@ class Ending(Enum):
 
     NOT_REFUTED = "the worst path is not refuted"
     REPEATED = "no contradiction of the worst path is new, and the program cannot exclude it"
-    TIME = "the time is over"
+    TIME = "the time is over; a run with a longer --time goes on"
     NO_PATH = "no path is known that reaches the bound"
     IN_LOOP = "paths start in a loop, whose iterations are not followed"
 

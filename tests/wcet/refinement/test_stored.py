@@ -58,6 +58,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RefinedBound
     asked = options(store=ResultsStore(folder / "store"))
     late = refine(folder / "prog.elf", asked, 1e-6, SilentStageLog())
     assert late.ending is Ending.TIME
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(RefinementRounds, "begin")
+        again = refine(folder / "prog.elf", asked, 1e-6, SilentStageLog())
+    assert (again.cycles, again.ending) == (late.cycles, Ending.TIME)
     return folder, refine(folder / "prog.elf", asked, 60.0, SilentStageLog())
 
 
