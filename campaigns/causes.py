@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.costs import CostCause, Costs
+from quoll.image.image import Image
 from tests.testing.pipeline.climbed import ClimbedState
+from wcet.analysis.result import EntryResult
 from wcet.executions.recorded_paths import RecordedPath
 
-__all__ = ["Causes", "causes"]
+__all__ = ["Beyond", "Causes", "beyond", "causes"]
 
 PIPELINE = (CostCause.ISSUE, CostCause.STALL, CostCause.BRANCH, CostCause.OTHER)
 
@@ -80,4 +82,39 @@ def by_cause(costs: Costs, steps: Iterable[PathStep], chosen: Iterable[CostCause
         + sum(costs.nodes[n][cause] * count for n, count in nodes.items())
         + sum(costs.edges[e][cause] * count for e, count in edges.items())
         for cause in chosen
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A block on which the worst path spends more than an executed path.
+
+    ``worst``, ``executed``: how often it is on each of them. ``cycles``: more of its charge.
+    """
+
+    place: str
+    worst: int
+    executed: int
+    cycles: int
+
+
+def beyond(entry: EntryResult, path: RecordedPath, image: Image, most: int) -> tuple[Beyond, ...]:
+    """The ``most`` blocks on which the worst path of ``entry`` spends most beyond ``path``."""
+    steps = path.interrupted() or tuple(PathStep(v.node, v.edge) for v in path.visits)
+    costs, graph = path.paths.costs, path.paths.graph
+    counts = Counter(graph.nodes[step.node].block.insns[0].addr for step in steps)
+    cycles = Counter[int]()
+    for step in steps:
+        edge = 0 if step.edge is None else costs.edge_cycles(step.edge)
+        cycles[graph.nodes[step.node].block.insns[0].addr] += costs.node_cycles(step.node) + edge
+    worst, more = Counter[int](), Counter[int]()
+    for step, charged in entry.charged_steps():
+        block = entry.graph.nodes[step.node].block.insns[0].addr
+        worst[block] += 1
+        more[block] += sum(charged)
+    more.subtract(cycles)
+    return tuple(
+        Beyond(image.place(block), worst[block], counts[block], extra)
+        for block, extra in more.most_common(most)
+        if extra > 0 and worst[block] > counts[block]
     )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from campaigns.causes import Causes, causes
+from campaigns.causes import Beyond, Causes, beyond, causes
 from campaigns.documented import markdown, replace
 from campaigns.kernel_bounds import analysis, sizes
 from campaigns.papers import Entry, published
@@ -34,7 +34,7 @@ from quoll.recordings.trace import Execution, Trace
 from tests.testing.harness import build, qemu
 from tests.testing.pipeline.climbed import ClimbedState, climb
 from tests.testing.pipeline.sampled import sample
-from wcet.analysis.result import AnalysisResult
+from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.executions.path_replay import (
     ReplayPath,
     ReplaySubject,
@@ -54,6 +54,7 @@ __all__ = ["Observed", "main", "observed"]
 PROGRAMS = ("steer", "latency")
 FEW, CLIMBED = 20, 3  # states of every path; paths that are replayed from all states
 SOURCES = 2  # executions of a path with different addresses
+BLOCKS = 4  # of a worst path that no program takes
 STARTS, OPERANDS = 24, 8  # of a climb: states, and executions of its path
 SEED = 2026
 
@@ -64,7 +65,8 @@ class Observed:
 
     ``path``: the charge and the most observed cycles of the path that takes most among those that
     no test for interrupts cuts; None if all are cut. ``sampled``: the most without climbing.
-    ``causes``: of the bound, on the path that takes most among those with a charge.
+    ``causes``: of the bound, on the path that takes most among those with a charge. ``beyond``: the
+    blocks on which its worst path spends most beyond this one.
     """
 
     bound: int
@@ -73,6 +75,7 @@ class Observed:
     exceeded: bool
     sampled: int
     causes: Causes | None
+    beyond: tuple[Beyond, ...]
 
     @property
     def ratio(self) -> float:
@@ -108,14 +111,14 @@ def observed(
         if entry.address in recordings:
             subject = ReplaySubject(name, entry.paths, result.image, result.platform, real_l2=True)
             recorded = recordings[entry.address]
-            found[name] = longest(subject, entry.cycles, recorded, states, proposals)
+            found[name] = longest(subject, entry, recorded, states, proposals)
             print(f"    {name}: {found[name]}", flush=True)
     return found
 
 
 def longest(
     subject: ReplaySubject,
-    bound: int,
+    entry: EntryResult,
     recordings: Sequence[Sequence[Execution]],
     states: int,
     proposals: int,
@@ -132,14 +135,15 @@ def longest(
     climbed = {n: climbed_state(subject, paths[n], proposals, known) for n in chosen}
     most = {n: max(drawn[n], climbed[n].most) for n in chosen}
     charges = {n: charge(paths[n]) for n in chosen}
-    exceeded = max(most.values()) > bound or any(
+    exceeded = max(most.values()) > entry.cycles or any(
         paths[n].complete and most[n] > charges[n] for n in chosen
     )
     alone = None if whole is None else (charges[whole], most[whole])
     slowest = max(chosen, key=most.__getitem__)
-    parts = causes(bound, paths[slowest], climbed[slowest])
+    parts = causes(entry.cycles, paths[slowest], climbed[slowest])
+    more = beyond(entry, paths[slowest], subject.image, BLOCKS)
     sampled = max(drawn.values())
-    return Observed(bound, max(most.values()), alone, exceeded, sampled, parts)
+    return Observed(entry.cycles, max(most.values()), alone, exceeded, sampled, parts, more)
 
 
 def charge(path: RecordedPath) -> int:
@@ -285,6 +289,17 @@ def parts(found: dict[str, dict[str, Observed]]) -> str:
     return markdown(head, rows)
 
 
+def unexecuted(found: dict[str, Observed]) -> str:
+    """The blocks on which the worst paths spend most beyond the executed ones."""
+    head = ("entry", "block", "on the worst path", "executed", "cycles more")
+    rows = [
+        (name, f"`{one.place}`", f"{one.worst:,}", f"{one.executed:,}", f"{one.cycles:,}")
+        for name, row in found.items()
+        for one in row.beyond
+    ]
+    return markdown(head, rows)
+
+
 PLATFORMS = {  # titles of the tables
     "off": "`kzm-paper`, L2 off",
     "on": "`kzm-paper`, L2 on",
@@ -319,6 +334,7 @@ def main() -> int:
     off, on = found["off"], found["on"]
     tables["computed and observed"] = computed_and_observed(before, off, on, megahertz)
     tables["pessimism"] = pessimism(off, on)
+    tables["other paths"] = unexecuted(off)
     tables["effect of L2"] = effect_of_l2(off, on)
     tables["observed on kzm"] = ratios(found["kzm"])
     tables["observed on cubieboard"] = ratios(found["cubieboard"])
