@@ -59,6 +59,23 @@ class PathGates:
         top = acyclic.common_dominator([graph.edges[e].src for e in edges])
         return [self._passed(e, top, reach) for e in edges]
 
+    def arrived(self, edge: int) -> Term:
+        """The condition to come to a join along ``edge``, as far as the join is a free choice.
+
+        TRUE where ``guards`` has conditions, which follow from the edges before the join.
+        """
+        node = self._scope.code.graph.edges[edge].dst
+        edges = self._scope.incoming(node)
+        if len(edges) < 2 or edge not in edges:
+            return TRUE
+        guards = dict(zip(edges, self.guards(node, edges), strict=True))
+        if self._reach.get((node, tuple(edges))):
+            return TRUE
+        condition = guards.pop(edge)
+        for other in guards.values():
+            condition = both(condition, negate(other))
+        return condition
+
     def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term]:
         """For each node between the common dominator of ``edges`` and ``node``: its condition.
 

@@ -412,7 +412,10 @@ class PassConditions:
         return [first, *facts, *iterations.after([first, *facts], later)]
 
     def _condition(self, scope: SsaScope, edge: int) -> Term:
-        return self._decided(scope, scope.gates.taken(edge))
+        """The condition of an edge, and that control comes along it to a join."""
+        taken = self._decided(scope, scope.gates.taken(edge))
+        inside = scope.contains(self.code.graph.edges[edge].dst)
+        return both(taken, scope.gates.arrived(edge)) if inside else taken
 
     def _decided(self, scope: SsaScope, term: Term) -> Term:
         """``term`` with choices among targets as comparisons of addresses, unless it grows large.

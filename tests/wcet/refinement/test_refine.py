@@ -67,6 +67,28 @@ SEVERAL = [  # programs in which several calls are excluded together
     ("types", 5017),
 ]
 IN_LOOP = ".syntax unified\n.global main\nmain: lsrs r0, r0, #1\nbne main\nbx lr\n"
+WIDE = """
+.syntax unified
+.global main
+main: push {r4, lr}
+mov r4, #0
+cmp r0, #27
+bne 1f
+.rept 30
+lsrs r1, r1, #1
+beq 9f
+mul r2, r1, r2
+9:
+.endr
+b 2f
+1: mov r4, r1
+2: cmp r4, #0
+beq 3f
+.rept 40
+mul r2, r2, r3
+.endr
+3: pop {r4, pc}
+"""
 HANDLER = """\
 region ram from 0x80000000 to 0x80001fff is cached and fixed
 calls at handle_irq+0x250 go to beat, sample
@@ -150,6 +172,17 @@ def test_the_reason_of_the_end_is_given() -> None:
     late = refined(build_pairs(("global",), 1, "-O1").elf, seconds=0)
     assert (late.ending, late.rounds, late.cycles) == (Ending.TIME, (), late.entry.cycles)
     assert refined(build(IN_LOOP, language="S", link=(CODE,))).ending is Ending.IN_LOOP
+
+
+def test_the_way_to_a_wide_join_decides_behind_it() -> None:
+    """Sixty blocks lie between the first branch and the join, too many for conditions of its edges.
+
+    r4 is 0 behind them, and is tested behind the join.
+    """
+    found = refined(build(WIDE, language="S", link=(CODE,)))
+    assert found.cycles <= found.entry.cycles - 60
+    for path in paths_of(found, 6, 0):
+        assert not broken_exclusions(found, path)
 
 
 @pytest.mark.slow("analyses, refines and executes planted programs")
