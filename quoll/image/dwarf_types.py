@@ -3,11 +3,17 @@
 A type says which functions a pointer may lead to, unless the source casts one to another: so it
 filters only proposals, never a result. Types compare by their shape: the sizes of numbers, and the
 names of structures; a pointer to void fits any pointer, and a pointer to a structure fits one to a
-structure that begins with it (C11, 6.7.2.1).
+structure that begins with it (C11, 6.7.2.1). Several typedefs may name a structure without a tag,
+and each file may use another one: such structures compare by their members (C11, 6.2.7).
+
+Some types are not those of the code. Assemblers describe functions without any type. GCC changes
+functions whose new names have a dot (``set.isra.0``), and Clang changes functions that are not
+external: these need not take the parameters of the source.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +32,7 @@ from quoll.image.dwarf_entries import (
 )
 from quoll.image.dwarf_frames import CallFrames, FrameSlot, slot_of
 from quoll.image.dwarf_locations import LIST_BASE, HeldRange, registers_held
+from quoll.image.symbols import SymbolTable
 
 __all__ = ["VIRTUAL_CALL", "DebugTypes", "Signature", "TypeRef"]
 
@@ -43,11 +50,17 @@ WANTED = frozenset((NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED, ORIGIN, 
 OTHER_NAMES = frozenset((TYPEDEF, CONST, VOLATILE, RESTRICT, ATOMIC))
 POINTERS = frozenset((POINTER, REFERENCE, RVALUE))
 STRUCTURES = frozenset((STRUCTURE, UNION, CLASS))
-UNPROTOTYPED = frozenset((0x01, 0x02, 0x0C, 0x1D))  # DW_LANG of C, in which f() has any parameters
+# DW_LANG of C++ and Rust: in others, such as C, a function without a prototype has any parameters.
+PROTOTYPES = frozenset((0x04, 0x1A, 0x1C, 0x21, 0x2B, 0x3A))
+ASSEMBLER = 0x8001  # DW_LANG_Mips_Assembler, of every assembler
 DEEPEST = 16  # types inside of types
 STEPS = 4096  # members that are examined for one offset
 WORD = 4  # bytes
+RESULT = -1  # index in ``begins``
 REGISTERS = 4  # of arguments (AAPCS, 6.1.1)
+TAG = re.compile(r"struct [^{]*\{")  # of a structure that its members name
+MEMBERS = re.compile(r"(struct [^ {]+) \{[^}]*\}")  # behind the name of a typedef
+NARROW = re.compile(r"(?:int|float)(?:8|16|32)|void|.*\*")  # shapes that fit one register
 VTABLE_WORDS = ("__vtbl_ptr_type", "usize")  # the type of a vtable's words, in C++ and in Rust
 
 TypeRef = int  # the offset of an entry in .debug_info
@@ -57,8 +70,8 @@ TypeRef = int  # the offset of an entry in .debug_info
 class Signature:
     """The shapes of result and parameters; ``parameters`` is None if they may be any.
 
-    ``begins``: for each parameter that points to a structure, pointers to the structures that it
-    begins with.
+    ``begins``: for each parameter that points to a structure, and last for the result, pointers to
+    the structures that it begins with, or is in another language.
     """
 
     result: str
@@ -68,7 +81,8 @@ class Signature:
 
     def fits(self, other: Signature) -> bool:
         """Whether a function of one type may be called through a pointer to the other."""
-        if not _same(self.result, other.result):
+        results = self._begins(RESULT, other.result) or other._begins(RESULT, self.result)
+        if not (results or _same(self.result, other.result)):
             return False
         if self.parameters is None or other.parameters is None:
             return True
@@ -81,11 +95,21 @@ class Signature:
 
     def _begins(self, number: int, shape: str) -> bool:
         """Whether ``shape`` points to the first member of the structure of a parameter."""
-        return number < len(self.begins) and shape in self.begins[number]
+        return any(_untagged(shape) in begun for begun in self.begins[number:][:1])
 
     def __str__(self) -> str:
         texts = ("...",) if self.parameters is None else self.parameters
-        return f"{self.result} ({', '.join(texts) or 'void'})"
+        return MEMBERS.sub(r"\1", f"{self.result} ({', '.join(texts) or 'void'})")
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the result and each of the parameters fit one register."""
+        return all(map(NARROW.fullmatch, (self.result, *(self.parameters or ()))))
+
+    @property
+    def narrow_result(self) -> bool:
+        """Whether the result fits one register."""
+        return NARROW.fullmatch(self.result) is not None
 
 
 VIRTUAL_CALL = Signature("virtual", None)
@@ -93,7 +117,12 @@ VIRTUAL_CALL = Signature("virtual", None)
 
 def _same(one: str, other: str) -> bool:
     pointers = one.endswith("*") and other.endswith("*")
-    return one == other or (pointers and "void *" in (one, other))
+    return _untagged(one) == _untagged(other) or (pointers and "void *" in (one, other))
+
+
+def _untagged(shape: str) -> str:
+    """A shape without the typedefs of a structure that compares by its members."""
+    return TAG.sub("struct {", shape)
 
 
 @dataclass(slots=True)
@@ -115,8 +144,8 @@ class _Entry:
 class DebugTypes:
     """The types of one image; offsets name entries of the whole section."""
 
-    def __init__(self, debug: DebugSections) -> None:
-        self._debug = debug
+    def __init__(self, debug: DebugSections, symbols: SymbolTable) -> None:
+        self._debug, self._symbols = debug, symbols
         self._frames: dict[int, list[tuple[FrameSlot, TypeRef]]] = {}  # by function
 
     @cached_property
@@ -142,7 +171,7 @@ class DebugTypes:
         found: dict[int, TypeRef] = {}
         for at, one in self._entries.items():
             low = one.value(LOW_PC)
-            if one.tag == SUBPROGRAM and low is not None:
+            if one.tag == SUBPROGRAM and low is not None and _language(one) != ASSEMBLER:
                 addr = address_of(self._debug, one.unit, low)
                 if addr:
                     found.setdefault(addr & ~1, at)
@@ -226,9 +255,24 @@ class DebugTypes:
         return found
 
     def signature(self, function: int) -> Signature | None:
-        """The type of the function at an address; None if it is unknown."""
+        """The type of the function at an address; None if it is unknown.
+
+        A linker may give equal functions of different types one address.
+        """
         at = self._functions.get(function)
-        return None if at is None else self._signature(at)
+        named = {s.name for s in self._symbols.at(function) if s.kind == "func"}
+        return None if at is None or len(named) > 1 else self._signature(at)
+
+    def takes_parameters(self, function: int) -> bool:
+        """Whether the function at an address surely takes the parameters of its type."""
+        at = self._functions.get(function)
+        named = [s for s in self._symbols.at(function) if s.kind == "func"]
+        if at is None or any(not symbol.local for symbol in named):
+            return at is not None
+        unit = self._entries[at].unit
+        producer = unit.root.get(PRODUCER)
+        text = "" if producer is None else text_of(self._debug, unit, producer) or ""
+        return bool(named) and text.startswith("GNU") and all("." not in s.name for s in named)
 
     def result(self, function: int) -> TypeRef | None:
         """The type of the result of the function at an address; None for void, or if unknown."""
@@ -248,11 +292,10 @@ class DebugTypes:
     def parameter(self, function: int, register: int) -> TypeRef | None:
         """The type of the parameter in a register where a function begins; None if unknown.
 
-        Only if each parameter before it takes one register. Clang drops unused parameters of
-        functions that are not external.
+        Only if each parameter before it takes one register.
         """
         at = self._functions.get(function)
-        if at is None or register >= REGISTERS or self._may_drop(at):
+        if at is None or register >= REGISTERS or not self.takes_parameters(function):
             return None
         kinds = [self._type_of(p) for p in self._parameters(at)]
         alone = all(map(self._fits_register, kinds[: register + 1]))
@@ -353,27 +396,22 @@ class DebugTypes:
         inside = start <= offset < start + (self._size(kind) or 0)
         return (kind, offset - start) if inside else None
 
-    def _may_drop(self, at: TypeRef) -> bool:
-        unit = self._entries[at].unit
-        producer = unit.root.get(PRODUCER)
-        text = "" if producer is None else text_of(self._debug, unit, producer) or ""
-        external = any(self._entries[a].value(EXTERNAL) for a in self._declarations(at))
-        return "clang" in text and not external
-
     def _signature(self, at: TypeRef) -> Signature:
         types = [self._type_of(p) for p in self._parameters(at)]
         kinds = tuple(map(self._shape, types))
         inside = [self._entries[a] for d in self._declarations(at) for a in self._entries[d].inside]
         stated = any(self._entries[a].value(PROTOTYPED) for a in self._declarations(at))
-        language = self._entries[at].unit.root.get(LANGUAGE, (0, 0))[1]
-        unknown = not kinds and not stated and language in UNPROTOTYPED
+        unknown = not stated and _language(self._entries[at]) not in PROTOTYPES
         more = any(one.tag == OPEN for one in inside)
-        begins = tuple(frozenset(self._smaller(kind)) for kind in types)
-        return Signature(self._shape(self._type_of(at)), None if unknown else kinds, more, begins)
+        result = self._type_of(at)
+        begins = tuple(frozenset(self._smaller(kind)) for kind in (*types, result))
+        return Signature(self._shape(result), None if unknown else kinds, more, begins)
 
     def _smaller(self, kind: TypeRef | None) -> Iterator[str]:
         """The shapes of pointers to the structures that the pointed structure begins with."""
         inner = None if kind is None else self.pointee(kind)
+        if inner is not None and self._is_named_by_typedef(self._bare(inner)):
+            yield f"{self._by_members(self._bare(inner))} *"
         for _ in range(DEEPEST):
             one = None if inner is None else self._entries.get(self._bare(inner))
             if one is None or one.tag not in STRUCTURES:
@@ -381,7 +419,17 @@ class DebugTypes:
             first = (self._member(at, 0) for at in self._members(one))
             inner = next((member[0] for member in first if member is not None), None)
             if inner is not None and self._entries[self._bare(inner)].tag in STRUCTURES:
-                yield f"{self._shape(inner)} *"
+                yield _untagged(f"{self._shape(inner)} *")
+
+    def _is_named_by_typedef(self, at: TypeRef) -> bool:
+        """Whether a structure may have its name from a typedef, as in C++ (C++17, 10.1.3)."""
+        one = self._entries.get(at)
+        return one is not None and one.tag in STRUCTURES and _language(one) in PROTOTYPES
+
+    def _by_members(self, at: TypeRef) -> str:
+        """The shape of a structure by its members."""
+        inside = (a for a in self._entries[at].inside if self._entries[a].tag == MEMBER)
+        return f"struct {{{', '.join(map(self._name, inside))}}}"
 
     def _parameters(self, at: TypeRef) -> list[TypeRef]:
         """The parameters, in the first declaration that lists any."""
@@ -488,10 +536,17 @@ class DebugTypes:
             return "function"
         name = self._name(at)
         if one.tag in STRUCTURES:
-            return f"struct {name or self._other_name(kind)}"
+            other = self._by_members(at).replace("struct", f"struct {self._other_name(kind)}", 1)
+            return f"struct {name}" if name else " ".join(other.split())
         bits = _number(one, SIZE) or 0
         real = name in ("float", "double", "long double")
         return f"{'float' if real else 'int'}{8 * bits}"
+
+
+def _language(one: _Entry) -> int:
+    """DW_AT_language of the unit of an entry; 0 if it is not stated."""
+    found = one.unit.root.get(LANGUAGE, (0, 0))[1]
+    return found if isinstance(found, int) else 0
 
 
 def _number(one: _Entry, attribute: int) -> int | None:

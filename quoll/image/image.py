@@ -127,7 +127,7 @@ class Image:
     @cached_property
     def types(self) -> DebugTypes:
         """The types of functions and variables, decoded on first use."""
-        return DebugTypes(self._debug)
+        return DebugTypes(self._debug, self.symbols)
 
     def _decoded_lines(self) -> LineTable:
         return decode_lines(self._debug, self.is_executable, self.symbols)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
@@ -11,7 +12,7 @@ from quoll.extraction.extract import extract
 from quoll.image.dwarf_types import Signature
 from quoll.image.image import Image
 from tests.testing.programs import needs
-from tests.testing.quoll.building import build
+from tests.testing.quoll.building import address, build
 from tests.testing.quoll.pointer_programs import BUILDS, build_pointers
 
 
@@ -486,3 +487,109 @@ def test_signatures() -> None:
     assert not of("f").fits(of("g"))
     assert not of("f").fits(Signature("void", ("int8", "struct t *", "void *")))
     assert of("f").fits(Signature("void", ("int8", "void *", "struct t *")))
+
+
+OTHER_NAMES = """
+typedef struct { int x, y; } pair, *pointer, twin; typedef struct { int u; } single;
+struct { int (*of_pair)(pointer); int (*of_twin)(twin *); int (*old)(int); } *volatile table, all;
+static int named(pair *p) { return p->x; }
+static int pointed(pointer p) { return p->y; }
+static int second(twin *p) { return p->x + p->y; }
+static int stranger(single *p) { return p->u; }
+static int narrow(c) char c; { return c + 1; }
+static int wide(int c) { return c + 2; }
+int assembled(int); int (*leaked)(single *);
+N int first_name(pair *p) { return table->of_pair(p) + 1; }
+N int other_name(pair *p) { return table->of_twin(p) + 1; }
+N int promoted(int c) { return table->old(c) + 1; }
+void init(void) {
+    table = &all; leaked = stranger;
+    all.of_pair = choice == 1 ? named : choice ? pointed : second;
+    all.of_twin = choice == 1 ? second : choice ? pointed : named;
+    all.old = choice == 1 ? narrow : choice ? wide : assembled;
+}
+int run(int x) { pair p = {x, x}; return first_name(&p) + other_name(&p) + promoted(x); }
+"""
+ASSEMBLED = """.syntax unified
+.text
+.global assembled
+.type assembled, %function
+assembled: add r0, r0, #3
+bx lr
+.size assembled, . - assembled
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+def test_code_without_casts_calls_a_candidate(name: str) -> None:
+    """Two typedefs of one structure, a parameter that is promoted, and a function of an assembler.
+
+    GNU as describes its functions as functions without parameters.
+    """
+    image = Image.load(build_pointers(OTHER_NAMES, (*BUILDS[name], "-std=gnu11"), ASSEMBLED))
+    pairs = {"named", "pointed", "second"}
+    expected = {"first_name": pairs, "other_name": pairs, "promoted": {"narrow", "wide"}}
+    for function, targets in expected.items():
+        proposal = proposed(image, function)
+        assert "by the debug information" in proposal.note
+        found = set(proposal.fact.removeprefix("calls at PLACE go to ").split(", "))
+        assert targets <= found, function
+        assert "stranger" not in found
+        assert "assembled" in found
+
+
+FOLDED = """
+struct a { int x, y; }; struct b { int u, v; };
+struct { int (*of_a)(struct a *); int (*of_b)(struct b *); } *volatile table, all;
+static int sum_a(struct a *p) { sink++; return p->x * 7 + p->y * 3 + sink; }
+static int sum_b(struct b *p) { sink++; return p->u * 7 + p->v * 3 + sink; }
+static int other_a(struct a *p) { return p->x * 9; }
+static int other_b(struct b *p) { return p->u * 8; }
+N int use_a(struct a *p) { return table->of_a(p) + 1; }
+N int use_b(struct b *p) { return table->of_b(p) + 1; }
+void init(void) {
+    table = &all; all.of_a = choice ? sum_a : other_a; all.of_b = choice ? sum_b : other_b;
+}
+int run(int x) { struct a a = {x, x}; struct b b = {x, x}; return use_a(&a) + use_b(&b); }
+"""
+
+
+@pytest.mark.slow("compiles and extracts a program")
+@needs("clang", "ld.lld")
+def test_functions_that_a_linker_folds_have_several_types() -> None:
+    options = ("-ffunction-sections", "-faddrsig")
+    objects = build_pointers(FOLDED, (*BUILDS["C clang -O2 movw"], *options)).with_name("prog.o")
+    folded = objects.with_name("folded.elf")
+    subprocess.run(["ld.lld", "--icf=all", "-e", "_start", objects, "-o", folded], check=True)
+    image = Image.load(folded)
+    first, second = (image.symbol(name) for name in ("sum_a", "sum_b"))
+    assert first is not None
+    assert second is not None
+    assert first.addr == second.addr
+    for function, other in (("use_a", "other_a"), ("use_b", "other_b")):
+        fact = proposed(image, function).fact
+        assert other in fact
+        assert "sum_a" in fact or "sum_b" in fact
+
+
+@pytest.mark.slow("compiles two programs")
+def test_structures_of_typedefs_compare_by_their_members() -> None:
+    """In C++ such a structure has the name of the typedef, in C it has none."""
+    text = """typedef struct { int x, y; } pair, *pointer; typedef struct { int u; } single;
+    C_LINKAGE pair *first(pointer p) { return p; } C_LINKAGE int second(single *s) { return s->u; }
+    C_LINKAGE void init(void) {} C_LINKAGE int run(int x) { return first(0) != 0; }"""
+    found = {}
+    for name in ("C gcc -O2", "C++ gcc -O2"):
+        image = Image.load(build_pointers(text, BUILDS[name]))
+        found[name] = [image.types.signature(address(image, f)) for f in ("first", "second")]
+    (first, second), (same, other) = found.values()
+    assert first is not None
+    assert second is not None
+    assert same is not None
+    assert first.fits(same)
+    assert other is not None
+    assert second.fits(other)
+    assert not first.fits(other)
+    assert str(first) == "struct pair * (struct {x, y} *)"

@@ -411,8 +411,8 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="quoll-pointers-")
 
 
-def build_pointers(source: str, build: tuple[str, ...]) -> Path:
-    """The program, linked at 0x8000."""
+def build_pointers(source: str, build: tuple[str, ...], assembly: str = "") -> Path:
+    """The program, linked at 0x8000 with a file in assembly language."""
     folder = Path(tempfile.mkdtemp(dir=_folder().name))
     plus = build[0].endswith("++")
     name = "prog.cpp" if plus else "prog.c"
@@ -423,7 +423,8 @@ def build_pointers(source: str, build: tuple[str, ...]) -> Path:
     _run([compiler, "-g", *options, "-w", "-c", name, "-o", "prog.o"], folder)
     link = ["-nostdlib", "-Wl,-Ttext=0x8000", "-Wl,-e,_start", "-Wl,--no-warn-rwx-segments"]
     cpu = next(option for option in options if option.startswith("-mcpu"))
-    _run([GCC, cpu, *link, "prog.o", "-lgcc", "-o", "prog.elf"], folder)
+    (folder / "more.S").write_text(assembly)
+    _run([GCC, "-g", cpu, *link, "prog.o", "more.S", "-lgcc", "-o", "prog.elf"], folder)
     return folder / "prog.elf"
 
 
