@@ -3,9 +3,11 @@
 All code of the image is examined, as the words may be stored by code that no entry reaches. A
 pointer to an object is made from an address near it: of the object, of its section, of a neighbour.
 A function with such an address may neither hand a pointer to the object to other code, nor store to
-an unknown place, nor store there anything but 0 and functions. The call then goes to one of the
-functions that are stored where it loads, or that lie there after loading. The rest is the
-assumption ``STORED_FUNCTIONS``: other pointers do not lead there, and no null pointer is called.
+an unknown place, nor store there anything but 0 and functions. An address in code that is not
+followed, or that another instruction than ``ldr`` loads, leaves all objects open. The call then
+goes to one of the functions that are stored where it loads, or that lie there after loading. The
+rest is the assumption ``STORED_FUNCTIONS``: other pointers do not lead there, and no null pointer
+is called.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from quoll.arm.insn import AccessKind, ControlFlow, Insn
 from quoll.arm.wide_constants import relative_addresses, wide_constants
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.growing_function import CalleeEntry
+from quoll.cfg.transfers import literal
 from quoll.errors import WcetError
 from quoll.extraction.lone_function import lone_function
 from quoll.image.dwarf_types import Signature
@@ -123,13 +126,23 @@ class StoredFunctions:
         return int.from_bytes(self._image.read(at, WORD) or b"", "little")
 
     def _is_pointed_to(self, span: Span) -> bool:
-        """Whether a word of loaded data is an address in ``span``."""
-        data = (s for s in self._image.sections if s.stored and not s.executable)
-        return any(span[0] <= word <= span[1] for s in data for word in self._words(s.addr, s.size))
+        """Whether loaded data has an address in ``span``, at any place."""
+        return any(span[0] <= word <= span[1] for word in self._pointers)
 
-    def _words(self, addr: int, size: int) -> Iterator[int]:
+    @cached_property
+    def _pointers(self) -> frozenset[int]:
+        """The addresses in or near writable data in loaded data, also of executable sections."""
+        image = self._image
+        data = [(s.addr, s.size) for s in image.sections if s.stored and not s.executable]
+        objects = (s for s in image.symbols.symbols if s.kind == "object" and s.size)
+        data += [(s.addr, s.size) for s in objects if image.is_executable(s.addr)]
+        places = ((addr + at, size - at) for addr, size in data for at in range(WORD))
+        found = {w for addr, size in places for w in self._words(addr, size, aligned=False)}
+        return frozenset(filter(self._near, found))
+
+    def _words(self, addr: int, size: int, *, aligned: bool = True) -> Iterator[int]:
         content = self._image.read(addr, size) or b""
-        for at in range(-addr % WORD, len(content) - WORD + 1, WORD):
+        for at in range(-addr % WORD if aligned else 0, len(content) - WORD + 1, WORD):
             yield int.from_bytes(content[at : at + WORD], "little")
 
     @cached_property
@@ -138,16 +151,26 @@ class StoredFunctions:
         code = [s for s in self._image.sections if s.executable]
         if not code or sum(s.size for s in code) > LARGEST_CODE:
             return None
-        functions = {s.addr: s for s in self._image.symbols.symbols if s.kind == "func"}
-        known: set[int] = set()
+        named = [s for s in self._image.symbols.symbols if s.kind != "notype" and s.size]
+        known = [(s.addr, s.addr + s.size - 1) for s in named]
+        if any(self._constants_outside(known, s.addr, s.size) for s in code):
+            return None
+        functions = {s.addr: s for s in named if s.kind == "func"}
         uses = _Uses()
         for symbol in functions.values():
-            constants = self._constants(symbol.addr, symbol.size)
-            known |= constants
-            if constants and not self._add(uses, symbol):
+            if self._constants(symbol.addr, symbol.size) and not self._add(uses, symbol):
                 return None
-        missed = set().union(*(self._constants(s.addr, s.size) for s in code)) - known
-        return None if missed else uses
+        return uses
+
+    def _constants_outside(self, known: Iterable[Span], addr: int, size: int) -> bool:
+        """Whether bytes of code outside of ``known`` spans have a constant near writable data."""
+        at = addr
+        for low, high in (*sorted(known), (addr + size, addr + size)):
+            end = min(low, addr + size)
+            if end - at >= WORD and self._constants(at, end - at):
+                return True
+            at = max(at, high + 1)
+        return False
 
     def _constants(self, addr: int, size: int) -> set[int]:
         """The constants in code that are addresses in or near writable data."""
@@ -171,13 +194,16 @@ class StoredFunctions:
         values = None if cfg is None else _values(cfg, self._image)
         if cfg is None or values is None:
             return False
-        into = entering(cfg)
+        into, read = entering(cfg), list[Span]()
         for block in cfg.blocks:
+            read += [(insn.addr, insn.addr + len(insn.raw) - 1) for insn in block.insns]
             for insn, where, size in _accesses(values, block):
+                if literal(self._image, insn) is not None:
+                    read.append((where.low, where.low + size - 1))
                 if insn.memory is not None and insn.memory.access is not AccessKind.LOAD:
                     self._add_store(uses, cfg, into, block, insn, where, size)
             self._add_handed_on(uses, cfg, into, block)
-        return True
+        return not self._constants_outside(read, symbol.addr, symbol.size)
 
     def _add_store(
         self,
@@ -234,10 +260,12 @@ class StoredFunctions:
         if block.returns and not block.calls:
             return _results(types.signature(cfg.entry), void=types.result(cfg.entry) is None)
         if block.calls:
-            return max(_parameters(types.signature(callee)) for callee in block.calls)
-        called = origins(cfg, entering(cfg), block, self._image, across=True)
-        known = call_types(self._image, cfg, called or ()) or ()
-        return max(map(_parameters, known), default=ARGUMENTS)
+            known = all(map(types.takes_parameters, block.calls))
+            called = (types.signature(callee) if known else None for callee in block.calls)
+            return max(map(_parameters, called))
+        found = origins(cfg, entering(cfg), block, self._image, across=True)
+        pointed = call_types(self._image, cfg, found or ()) or ()
+        return max(map(_parameters, pointed), default=ARGUMENTS)
 
     def _pointed(self, found: frozenset[LoadOrigin] | None, *, indexed: bool = False) -> list[Span]:
         """The spans of data that a word of these origins may point to, plus any index."""
@@ -258,20 +286,14 @@ def _parameters(signature: Signature | None) -> int:
     """The number of registers that may hold arguments of a function of this type."""
     if signature is None or signature.parameters is None or signature.more:
         return ARGUMENTS
-    wide = any(map(_is_wide, (signature.result, *signature.parameters)))
-    return ARGUMENTS if wide else min(len(signature.parameters), ARGUMENTS)
+    return min(len(signature.parameters), ARGUMENTS) if signature.narrow else ARGUMENTS
 
 
 def _results(signature: Signature | None, *, void: bool) -> int:
     """The number of registers that may hold a result of a function of this type."""
-    if signature is None or _is_wide(signature.result):
+    if signature is None or not signature.narrow_result:
         return ARGUMENTS
     return 0 if void else 1
-
-
-def _is_wide(shape: str) -> bool:
-    """Whether a value needs more than a register, or is handed on by its address."""
-    return not (shape.endswith(("*", "8", "16", "32")) or shape == "void")
 
 
 def _values(cfg: Cfg, image: Image) -> LocalValues | None:

@@ -74,6 +74,87 @@ def test_another_way_to_the_object_leaves_the_call_open(other: str, function: st
     assert len(program.unresolved) == 1
 
 
+CHANGED = """
+int (*hook)(int), (*other)(int); struct with32 { int n; int (**slot)(int); };
+struct large { int n; int (**slot)(int); int rest[8]; };
+static int first(int d) { return d + 1; }
+static int second(int d) { return d - 1; }
+N void boot(void) { hook = first; other = second; }
+%s
+N int hooked(void) { return hook(2) + 1; }
+void init(void) { boot(); attach(1); more(2); }
+int run(int x) { return hooked(); }
+"""
+BY_VALUE = """N void set(struct with32 a) { sink = a.n; *a.slot = second; }
+N void attach(int n) { struct with32 a = {n, &hook}; set(a); }
+N void more(int n) { struct with32 a = {n, &other}; set(a); }"""
+SCALARS = """static N void set(struct large *a) { sink = a->n; *a->slot = second; }
+N void attach(int n) { struct large a = {n, &hook}; set(&a); }
+N void more(int n) { struct large a = {n, &other}; set(&a); }"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(BY_VALUE, "C clang -O2 movw"), (SCALARS, "C gcc -O2"), (SCALARS, "C clang -O2 movw")],
+    ids=["by value", "GCC", "Clang"],
+)
+def test_a_parameter_in_further_registers_leaves_the_call_open(code: str, name: str) -> None:
+    """A structure by value whose name ends with a number; members that a compiler hands on.
+
+    GCC names the function set.isra.0, and its type still has one pointer.
+    """
+    assert len(extracted(CHANGED % code, name, "hooked").unresolved) == 1
+
+
+PLAIN = """
+int (*hook)(int), (*other)(int);
+static int first(int d) { return d + 1; }
+int second(int d) { return d - 1; }
+N void boot(void) { hook = first; } N void more(void) { other = first; }
+%s
+N int hooked(void) { return hook(2) + 1; }
+void init(void) { boot(); more(); }
+int run(int x) { return hooked(); }
+"""
+BY_HAND = ".text\n.syntax unified\n.arm\n.global attach\n%sattach: ldr r0, =hook\n"
+BY_HAND += "ldr r1, =second\nstr r1, [r0]\nmov r0, #0\nbx lr\n.ltorg\n%s"
+PAIR = ".text\n.syntax unified\n.arm\n.global attach\n.type attach, %function\n"
+PAIR += "attach: adr r0, 1f\nldm r0, {r0, r1}\nstr r1, [r0]\nbx lr\n1: .word hook, second\n"
+PAIR += ".size attach, . - attach\n"
+UNSEEN = {
+    "table beside code": ("""__attribute__((section(".text.table")))
+int (**const at[])(int) = {&hook, &other};
+N void attach(int n) { *at[n] = second; }""", ""),
+    "packed": ("""struct __attribute__((packed)) { char kind; int (**at)(int); } last = {1, &hook};
+N void attach(void) { *last.at = second; }""", ""),
+    "assembly without a type": ("", BY_HAND % ("", "")),
+    "assembly without a size": ("", BY_HAND % (".type attach, %function\n", "")),
+    "several words": ("", PAIR),
+}  # fmt: skip
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@pytest.mark.parametrize("code", UNSEEN)
+def test_an_address_that_is_known_from_elsewhere_leaves_the_call_open(code: str) -> None:
+    """Other functions load the same address, so its value alone tells nothing of other places."""
+    source, assembly = UNSEEN[code]
+    options = (*BUILDS["C gcc -O2"], "-fno-section-anchors")
+    image = Image.load(build_pointers(PLAIN % source, options, assembly))
+    assert len(extract(image, [address(image, "hooked")]).unresolved) == 1
+
+
+@pytest.mark.slow("compiles and extracts programs")
+def test_assembly_with_types_and_sizes_is_read() -> None:
+    options = (*BUILDS["C gcc -O2"], "-fno-section-anchors")
+    assembly = BY_HAND % (".type attach, %function\n", ".size attach, . - attach\n")
+    image = Image.load(build_pointers(PLAIN % "", options, assembly))
+    program = extract(image, [address(image, "hooked")])
+    assert not program.unresolved
+    assert {"first", "second"} <= {cfg.name for cfg in program.functions.values()}
+
+
 def test_a_large_program_is_not_searched() -> None:
     body = ".type main, %function\nmain: ldr r0, =hook\nldr r0, [r0]\nbx r0\n.ltorg\n"
     data = ".data\n.type hook, %object\n.size hook, 4\nhook: .word main\n"
