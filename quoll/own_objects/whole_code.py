@@ -15,6 +15,7 @@ from quoll.image.memory_map import Span
 __all__ = ["WholeCode", "whole_code"]
 
 LONGEST = 4  # bytes of an instruction
+CALLEE_SAVED = frozenset((*range(4, 13), LR))  # with r12, which veneers and prologues use
 BY_REGISTER = Operation.BRANCH_EXCHANGE, Operation.MOVE
 
 
@@ -98,14 +99,33 @@ class WholeCode:
         calls = ControlFlow.CALL, ControlFlow.INDIRECT_CALL, ControlFlow.TRAP
         return insn.flow in calls
 
-    @staticmethod
-    def used(insn: Insn) -> frozenset[int]:
-        """The registers that it reads, except callee-saved ones that it only saves on the stack."""
+    def used(self, insn: Insn) -> frozenset[int]:
+        """The registers that it reads, except for words of the caller that it only saves.
+
+        A callee-saved register holds such a word until the function has written it: later, a store
+        at sp may hand an argument to a callee.
+        """
         memory = insn.memory
         if memory is None or memory.access is not AccessKind.STORE or memory.base != SP:
             return insn.reads - {PC}
-        saved = {r for r in insn.transfers if 4 <= r <= LR} - {memory.index, SP}
+        kept = self._kept.get(insn.addr, frozenset())
+        saved = (kept & frozenset(insn.transfers)) - {memory.index, SP}
         return insn.reads - saved - {PC}
+
+    @cached_property
+    def _kept(self) -> dict[int, frozenset[int]]:
+        """The registers of the caller that no instruction before has written, since the start."""
+        found = dict.fromkeys(self.starts, CALLEE_SAVED)
+        pending = list(self.starts)
+        while pending:
+            insn = self.insns[pending.pop()]
+            after = found[insn.addr] - insn.writes
+            for addr in self.successors(insn):
+                known = found.get(addr)
+                if not self.is_start(addr) and (known is None or not known <= after):
+                    found[addr] = after if known is None else known & after
+                    pending.append(addr)
+        return found
 
 
 def whole_code(image: Image) -> WholeCode | None:

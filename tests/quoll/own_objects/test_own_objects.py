@@ -13,6 +13,7 @@ HEAD = """
 int own, other, x, array[8], *where, after;
 struct node { int a, b, c; struct node *next; } node;
 __attribute__((noipa)) void call(void *p) { where = p; }
+__attribute__((noipa)) void five(int a, int b, int c, int d, int *p) { *p = a + b + c + d; }
 __attribute__((noipa)) int give(int a) { return a + own; }
 """
 
@@ -47,6 +48,7 @@ def test_words_that_code_only_loads_and_stores(level: str, thumb: bool) -> None:
 
 
 TAKEN = {
+    "fifth argument": "for (int k = 0; k < i; k++) five(k, 2, 3, 4, &x);",
     "stored": "where = &x;",
     "handed": "call(&x);",
     "compared": "if (p == &x) own = 1;",
