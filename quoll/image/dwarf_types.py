@@ -56,6 +56,7 @@ ASSEMBLER = 0x8001  # DW_LANG_Mips_Assembler, of every assembler
 DEEPEST = 16  # types inside of types
 STEPS = 4096  # members that are examined for one offset
 WORD = 4  # bytes
+UNKNOWN = "?"  # the shape of a type that is not in the section, as of -fdebug-types-section
 RESULT = -1  # index in ``begins``
 REGISTERS = 4  # of arguments (AAPCS, 6.1.1)
 TAG = re.compile(r"struct [^{]*\{")  # of a structure that its members name
@@ -116,6 +117,8 @@ VIRTUAL_CALL = Signature("virtual", None)
 
 
 def _same(one: str, other: str) -> bool:
+    if UNKNOWN in (one[:1], other[:1]):
+        return True
     pointers = one.endswith("*") and other.endswith("*")
     return _untagged(one) == _untagged(other) or (pointers and "void *" in (one, other))
 
@@ -521,6 +524,8 @@ class DebugTypes:
         for _ in range(DEEPEST):
             bare = None if kind is None else self._bare(kind)
             one = None if bare is None else self._entries.get(bare)
+            if bare is not None and one is None:  # in another section or file
+                return f"{UNKNOWN}{stars}"
             if one is None or bare is None or one.tag in OTHER_NAMES:
                 return f"void{stars}"
             if one.tag not in POINTERS:
@@ -529,15 +534,19 @@ class DebugTypes:
             stars = stars or " "
             stars += "*"
             kind = self._type_of(bare)
-        return f"?{stars}"
+        return f"{UNKNOWN}{stars}"
 
     def _plain_shape(self, kind: TypeRef, at: TypeRef, one: _Entry) -> str:
         if one.tag == SUBROUTINE:
             return "function"
         name = self._name(at)
         if one.tag in STRUCTURES:
-            other = self._by_members(at).replace("struct", f"struct {self._other_name(kind)}", 1)
-            return f"struct {name}" if name else " ".join(other.split())
+            members = self._by_members(at)
+            if name or "{}" in members:  # a declaration without a name stands for a type elsewhere
+                return f"struct {name}" if name else UNKNOWN
+            return " ".join(
+                members.replace("struct", f"struct {self._other_name(kind)}", 1).split()
+            )
         bits = _number(one, SIZE) or 0
         real = name in ("float", "double", "long double")
         return f"{'float' if real else 'int'}{8 * bits}"

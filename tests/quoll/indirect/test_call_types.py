@@ -593,3 +593,14 @@ def test_structures_of_typedefs_compare_by_their_members() -> None:
     assert second.fits(other)
     assert not first.fits(other)
     assert str(first) == "struct pair * (struct {x, y} *)"
+
+
+def test_structures_of_another_section_may_be_any() -> None:
+    """GCC refers to a structure in a type unit by a number (DWARF 5, 7.5.1.3)."""
+    text = "struct s { int a, b; }; int f(struct s *p) { return p->a; } int main(void) { %s }"
+    call = "struct s s = {1}; return f(&s);"
+    image = Image.load(build(text % call, "-fno-inline", "-fdebug-types-section"))
+    found = image.types.signature(address(image, "f"))
+    assert found is not None
+    assert found.fits(Signature("int32", ("struct s *",)))
+    assert not found.fits(Signature("int32", ("struct s *", "int32")))
