@@ -7,12 +7,12 @@ in the new build; the ones with a proof are stored under its key.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from ilp.constraints.proved_exclusions import NOTHING_PROVED, ProvedExclusions, exclusions_key
 from quoll.errors import UnboundedLoop
+from quoll.processes.processor_time import own
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import constraints_of, start_programs
@@ -22,7 +22,7 @@ from wcet.refinement.core_names import CoreName, named_cores
 
 __all__ = ["carry_over"]
 
-SECONDS = 60.0  # of the proofs for one entry
+SECONDS = 60.0  # of processor time, for the proofs of one entry
 
 
 def carry_over(kernel: Path, options: AnalysisOptions, stages: StageLog) -> None:
@@ -57,5 +57,5 @@ def _carry_over(run: AnalysisRun, name: str, address: int, names: Sequence[CoreN
 
     with run.stages.stage("refine", name):
         rounds = RefinementRounds.begin(run, name, address, programs, NOTHING_PROVED)
-        rounds.carried_over(names, time.monotonic() + SECONDS)
+        rounds.carried_over(names, own() + SECONDS)
         run.options.store.save(key, rounds.proved())

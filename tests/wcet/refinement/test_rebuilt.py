@@ -13,6 +13,7 @@ from tests.testing.quoll.building import build
 from tests.testing.wcet.refined_runs import options
 from wcet.analysis.analysis import analyse
 from wcet.analysis.stage_times import SilentStageLog
+from wcet.refinement import carry_over as stage
 from wcet.refinement.carry_over import carry_over
 from wcet.refinement.refine import RefinedBound, refine
 
@@ -84,3 +85,14 @@ def test_they_are_proved_again_in_each_build(tmp_path: Path) -> None:
     assert changed.image.symbol("main") == first.image.symbol("main")
     program.make(unrelated="log = 1; log = 2;")
     assert program.analysed() == program.refined(stored=False).cycles
+
+
+def test_proofs_for_another_build_have_a_limited_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Rebuilt(tmp_path)
+    program.make()
+    first = program.refined()
+    program.make(unrelated=LONGER)
+    monkeypatch.setattr(stage, "SECONDS", -1.0)
+    assert program.analysed() == program.refined(stored=False).entry.cycles > first.cycles
