@@ -1,9 +1,10 @@
-"""Constants computed by code: movw and movt pairs, and sums with the pc, anywhere in a section.
+"""Constants computed by code: movw and movt pairs, sums with the pc, and immediates, anywhere.
 
 Encodings in the ARM Architecture Reference Manual: movw and movt, A8.8.102 and A8.8.106, T3, A2 and
 T1, A1; ADR, A8.8.12, T1 to T3, A1, A2; ADD (register) with pc, A8.8.7, T2, A1, after LDR (literal),
-A8.8.64, T1, T2, A1, or after a pair. Code is searched without decoding: data that resembles one of
-these adds a constant, which is harmless.
+A8.8.64, T1, T2, A1, or after a pair; MOV (immediate), A8.8.102, T2, A1, with constants of A5.2.4
+and A6.3.2. Code is searched without decoding: data that resembles one of these adds a constant,
+which is harmless.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from quoll.arm.insn import Insn
 
-__all__ = ["relative_addresses", "upper_half", "wide_constants"]
+__all__ = ["immediates", "relative_addresses", "upper_half", "wide_constants"]
 
 ARM_TOP = re.compile(rb"(?=..[\x40-\x4f].)", re.DOTALL)
 THUMB_TOP = re.compile(rb"(?=[\xc0-\xcf][\xf2\xf6].[\x00-\x7f])", re.DOTALL)
@@ -22,6 +23,8 @@ ARM_SUM = re.compile(rb"(?=..[\x80-\x8f].)", re.DOTALL)
 THUMB_ADR = re.compile(rb"(?=.[\xa0-\xa7])", re.DOTALL)
 THUMB_WIDE_ADR = re.compile(rb"(?=[\xaf\x0f][\xf2\xf6].[\x00-\x7f])", re.DOTALL)
 THUMB_SUM = re.compile(rb"(?=[\x78-\x7f\xf8-\xff]\x44)", re.DOTALL)
+ARM_MOVE = re.compile(rb"(?=..[\xa0\xb0].)", re.DOTALL)
+THUMB_MOVE = re.compile(rb"(?=[\x4f\x5f][\xf0\xf4].[\x00-\x7f])", re.DOTALL)
 BEFORE = 64  # most instructions between two that make a constant together
 WORD = 0xFFFFFFFF
 
@@ -56,12 +59,36 @@ def relative_addresses(code: bytes, start: int) -> Iterator[int]:
             yield from _thumb_sum(code, match.start(), start)
 
 
+def immediates(code: bytes) -> Iterator[int]:
+    """The constants of moves in ``code``, which begins at a multiple of 4."""
+    for match in ARM_MOVE.finditer(code):
+        word = _word(code, match.start())
+        if match.start() % 4 == 0 and word >> 28 != 15 and word >> 24 & 15 == 3:
+            yield _turned(word & 0xFF, word >> 7 & 30)
+    for match in THUMB_MOVE.finditer(code):
+        if match.start() % 2 == 0:
+            first, second = _word(code, match.start(), 2), _word(code, match.start() + 2, 2)
+            yield _expanded((first & 1 << 10) << 1 | (second & 0x7000) >> 4 | second & 0xFF)
+
+
 def upper_half(insn: Insn) -> int | None:
     """The constant of movt, which becomes the upper half of its register; None for others."""
     if insn.mnemonic != "movt":
         return None
     half = (_thumb_half if insn.thumb else _arm_half)(insn.raw)
     return None if half is None else half[2]
+
+
+def _turned(byte: int, right: int) -> int:
+    return (byte << 32 | byte) >> right & WORD
+
+
+def _expanded(twelve: int) -> int:
+    """The constant of a Thumb instruction, by the 12 bits of its immediate."""
+    byte = twelve & 0xFF
+    if twelve >> 10:
+        return _turned(byte & 0x7F | 0x80, twelve >> 7)
+    return byte * (1, 0x10001, 0x1000100, 0x1010101)[twelve >> 8]
 
 
 _Half = tuple[bool, int, int]  # whether it is the upper half, the register, the constant
@@ -111,8 +138,7 @@ def _arm_adr(code: bytes, at: int, start: int) -> Iterator[int]:
     word = _word(code, at)
     if word >> 28 == 15 or word >> 16 & 0xFFF not in (0x28F, 0x24F):
         return
-    turned = word >> 7 & 30
-    constant = ((word & 0xFF) << 32 | word & 0xFF) >> turned & WORD
+    constant = _turned(word & 0xFF, word >> 7 & 30)
     down = word >> 16 & 0xFFF == 0x24F
     yield start + at + 8 + (-constant if down else constant) & WORD
 

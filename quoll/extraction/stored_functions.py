@@ -19,7 +19,7 @@ from functools import cached_property
 from quoll.abstract_domain.condition import words
 from quoll.abstract_domain.function_values import LocalValues
 from quoll.arm.insn import AccessKind, ControlFlow, Insn
-from quoll.arm.wide_constants import relative_addresses, wide_constants
+from quoll.arm.wide_constants import immediates, relative_addresses, wide_constants
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.growing_function import CalleeEntry
 from quoll.cfg.transfers import literal
@@ -176,7 +176,7 @@ class StoredFunctions:
         """The constants in code that are addresses in or near writable data."""
         start = addr & ~3
         code = self._image.read(start, addr + size - start) or b""
-        found = (*self._words(start, len(code)), *wide_constants(code))
+        found = (*self._words(start, len(code)), *wide_constants(code), *immediates(code))
         return {w for w in (*found, *relative_addresses(code, start)) if self._near(w)}
 
     def _near(self, word: int) -> list[Span]:
@@ -247,11 +247,26 @@ class StoredFunctions:
         self, uses: _Uses, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block
     ) -> None:
         """Add the spans of pointers in registers of arguments and results."""
+        for index, insn in enumerate(block.insns):
+            if insn.flow is ControlFlow.TRAP:
+                self._add_registers(uses, cfg, into, block, index, ARGUMENTS)
         if not (block.calls or block.returns or block.last.flow is ControlFlow.INDIRECT_CALL):
             return
-        end = len(block.insns)
-        for register in range(self._handed(cfg, block)):
-            found = register_origins(cfg, into, block, end, register, self._image)
+        handed = self._handed(cfg, block)
+        self._add_registers(uses, cfg, into, block, len(block.insns), handed)
+
+    def _add_registers(
+        self,
+        uses: _Uses,
+        cfg: Cfg,
+        into: Mapping[int, Sequence[Edge]],
+        block: Block,
+        index: int,
+        count: int,
+    ) -> None:
+        """Add the spans of pointers in the first registers before an instruction."""
+        for register in range(count):
+            found = register_origins(cfg, into, block, index, register, self._image)
             uses.handed_on += self._pointed(found)
 
     def _handed(self, cfg: Cfg, block: Block) -> int:

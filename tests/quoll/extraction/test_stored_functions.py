@@ -40,6 +40,9 @@ OTHERS = {
     "neighbour": "N void attach(int d, int x) { line[d] = x; }",
     "float": "volatile double real; N void attach(int d) { *(double *)&devices[1] = real;"
     " *(double *)&line[fill & 95] = real; }",
+    "supervisor call": 'N void attach(int d) { register void *at __asm__("r0") = &devices[d];'
+    ' register void *more __asm__("r1") = &hook;'
+    ' __asm__ volatile("svc #1" : : "r"(at), "r"(more)); }',
     "any index": "N void attach(int d) { devices[d].read = second; (&hook)[d] = first; }",
 }
 
@@ -143,6 +146,26 @@ def test_an_address_that_is_known_from_elsewhere_leaves_the_call_open(code: str)
     options = (*BUILDS["C gcc -O2"], "-fno-section-anchors")
     image = Image.load(build_pointers(PLAIN % source, options, assembly))
     assert len(extract(image, [address(image, "hooked")]).unresolved) == 1
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@pytest.mark.parametrize("thumb", [False, True])
+def test_a_store_to_an_address_in_the_source_is_followed(*, thumb: bool) -> None:
+    """A compiler moves such an address into a register, without a word of it."""
+    image = Image.load(build("""
+    __attribute__((section(".fixed"))) int (*hook)(int) = 0;
+    __attribute__((noipa)) int first(int d) { return d + 1; }
+    __attribute__((noipa)) int second(int d) { return d - 1; }
+    __attribute__((noipa)) void boot(void) { hook = first; }
+    __attribute__((noipa)) void attach(void) { *(int (**)(int))0x20000000 = second; }
+    __attribute__((noipa)) int hooked(void) { return hook(2) + 1; }
+    int main(void) { boot(); attach(); return hooked(); }""",
+        "-Wl,--section-start=.fixed=0x20000000", thumb=thumb, cpu="cortex-a8",
+    ))  # fmt: skip
+    symbol = image.symbol("hooked")
+    assert symbol is not None
+    program = extract(image, [symbol.addr | symbol.thumb])
+    assert program.unresolved or {"first", "second"} <= {c.name for c in program.functions.values()}
 
 
 @pytest.mark.slow("compiles and extracts programs")
