@@ -19,7 +19,7 @@ import re
 from array import array
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
 from quoll.graph.closure import closure
 from quoll.image.image import Image
@@ -120,13 +120,15 @@ class Vtables:
             yield from (w for w in words[4::2] if w in self._types)
 
     def _tables_in(self, symbol: Symbol) -> Iterator[_Table]:
-        """The tables of one object; without type information they begin where functions begin."""
+        """The tables of one object; without type information, behind each 0 and to the end.
+
+        A function that is missing may be 0, too: a pure virtual one, whose placeholder is weak.
+        """
         words = self._words(symbol)
         known = [i for i, word in enumerate(words) if i and word in self._types]
-        called = [self._image.is_function(word) for word in words]
-        before = known or [i for i, (a, b) in enumerate(pairwise(called)) if b and not a]
+        before = known or [i for i, word in enumerate(words) if i and not word]
         for index, at in enumerate(before):
-            last = index + 1 == len(before)
+            last = not known or index + 1 == len(before)
             end = len(words) if last else before[index + 1] - 1
             functions = (word if self._calls(word) else 0 for word in words[at + 1 : end])
             yield _Table(words[at] if known else 0, tuple(functions))

@@ -16,6 +16,7 @@ from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from tests.testing.harness.cases import spread
 from tests.testing.programs import needs
+from tests.testing.quoll.building import build
 from tests.testing.quoll.virtual_programs import BUILDS, build_virtual, virtual_program
 
 pytestmark = needs("qemu-arm", "clang", "arm-none-eabi-g++")
@@ -100,6 +101,21 @@ def test_the_hierarchy_stands_in_the_type_information() -> None:
     assert names(image, tables.functions(of_a, 4)) == {"A::g", "C::g"}
     assert "deep::D::h.thunk" in names(image, tables.functions(of_b, 0))
     assert not tables.named("E")
+
+
+def test_a_function_that_is_missing_has_a_slot() -> None:
+    """A placeholder of pure virtual functions that is weak, and not defined, is the word 0."""
+    functions = "".join(
+        f".type f{n}, %function\nf{n}: mov r0, #{n}\nbx lr\n.size f{n}, . - f{n}\n"
+        for n in range(3)
+    )
+    words = ".word 0, 0, 0, f0, f1, 0, f2\n.size _ZTV1B, . - _ZTV1B\n"
+    table = f".section .rodata\n.type _ZTV1B, %object\n_ZTV1B: {words}"
+    main = ".global main\n.text\n.arm\nmain: bx lr\n"
+    image = Image.load(build(main + functions + table, language="S"))
+    tables = Vtables(image)
+    for slot, name in ((4, "f0"), (8, "f1"), (16, "f2")):
+        assert name in names(image, tables.functions(None, slot))
 
 
 def test_the_slot_counts() -> None:
