@@ -152,15 +152,22 @@ class StoredFunctions:
         if not code or sum(s.size for s in code) > LARGEST_CODE:
             return None
         named = [s for s in self._image.symbols.symbols if s.kind != "notype" and s.size]
-        known = [(s.addr, s.addr + s.size - 1) for s in named]
-        if any(self._constants_outside(known, s.addr, s.size) for s in code):
+        functions = {s.addr: s for s in named if s.kind == "func"}.values()
+        near = [s for s in functions if self._constants(s.addr, s.size)]
+        uses, read = _Uses(), list[Span]()
+        if not all(self._add(uses, symbol, read) for symbol in near):
             return None
-        functions = {s.addr: s for s in named if s.kind == "func"}
-        uses = _Uses()
-        for symbol in functions.values():
-            if self._constants(symbol.addr, symbol.size) and not self._add(uses, symbol):
+        known = [(s.addr, s.addr + s.size - 1) for s in named]
+        if self._constants_in_code([*known, *read]):  # a pool of literals behind functions
+            others = (s for s in functions if s not in near)
+            if not all(self._add(uses, symbol, read) for symbol in others):
                 return None
-        return uses
+        return None if self._constants_in_code([*known, *read]) else uses
+
+    def _constants_in_code(self, known: Sequence[Span]) -> bool:
+        """Whether code outside of ``known`` spans has a constant near writable data."""
+        code = (s for s in self._image.sections if s.executable)
+        return any(self._constants_outside(known, s.addr, s.size) for s in code)
 
     def _constants_outside(self, known: Iterable[Span], addr: int, size: int) -> bool:
         """Whether bytes of code outside of ``known`` spans have a constant near writable data."""
@@ -188,13 +195,16 @@ class StoredFunctions:
             if section.addr - NEAR <= word < section.addr + section.size + NEAR
         ]
 
-    def _add(self, uses: _Uses, symbol: Symbol) -> bool:
-        """Add the uses of one function; returns whether its code is understood."""
+    def _add(self, uses: _Uses, symbol: Symbol, read: list[Span]) -> bool:
+        """Add the uses of one function; returns whether its code is understood.
+
+        Its instructions, and the literals that they load, are added to ``read``.
+        """
         cfg = lone_function(self._image, CalleeEntry(symbol.addr, symbol.thumb))
         values = None if cfg is None else _values(cfg, self._image)
         if cfg is None or values is None:
             return False
-        into, read = entering(cfg), list[Span]()
+        into = entering(cfg)
         for block in cfg.blocks:
             read += [(insn.addr, insn.addr + len(insn.raw) - 1) for insn in block.insns]
             for insn, where, size in _accesses(values, block):

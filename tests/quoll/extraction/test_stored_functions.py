@@ -169,9 +169,14 @@ def test_a_store_to_an_address_in_the_source_is_followed(*, thumb: bool) -> None
 
 
 @pytest.mark.slow("compiles and extracts programs")
-def test_assembly_with_types_and_sizes_is_read() -> None:
+@pytest.mark.parametrize("pool", ["inside", "behind"])
+def test_assembly_with_types_and_sizes_is_read(pool: str) -> None:
     options = (*BUILDS["C gcc -O2"], "-fno-section-anchors")
-    assembly = BY_HAND % (".type attach, %function\n", ".size attach, . - attach\n")
+    size = ".size attach, . - attach\n"
+    assembly = BY_HAND % (".type attach, %function\n", size if pool == "inside" else "")
+    if pool == "behind":
+        other = ".type more, %function\nmore: bx lr\n.size more, . - more\n"
+        assembly = assembly.replace(".ltorg\n", f"{size}{other}.ltorg\n")
     image = Image.load(build_pointers(PLAIN % "", options, assembly))
     program = extract(image, [address(image, "hooked")])
     assert not program.unresolved
