@@ -247,6 +247,17 @@ def who_closed_an_empty_endpoint_is_stopped(script: Script) -> None:
     assert _waits(script, threads[0])
 
 
+def who_closed_an_empty_endpoint_loses_its_context(script: Script) -> None:
+    """It waits for time, and keeps nobody from the endpoint meanwhile."""
+    if not script.is_timed or not has_field("endpoint", "abort_at"):
+        return
+    endpoint, threads = _being_closed(script, 1)
+    script.meanwhile_invoke(API["ROOT_CONTEXT"], "CONTEXT_UNBIND")
+    assert script.run.host.word(script.object_of(endpoint)) == 0
+    script.meanwhile("SEND", endpoint, message(1, 0, 0, 0), force=False)
+    assert _waits(script, threads[0])
+
+
 def a_recycling_is_taken_over_before_a_badge_is_aborted(script: Script) -> None:
     """Who began the first is not told of an abort that nobody made."""
     if not has_field("endpoint", "abort_at"):

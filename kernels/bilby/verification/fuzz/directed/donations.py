@@ -444,6 +444,40 @@ def a_context_of_the_own_is_bound_while_on_a_donation(script: Script) -> None:
     assert _is_on(script, TCB, OWN)
 
 
+def a_context_that_waits_for_the_end_of_a_donation_is_unbound(script: Script) -> None:
+    """Its thread goes on: it is on another one."""
+    if not script.is_timed:
+        return
+    other = script.thread(frame=script.make("FRAME_4K"))
+    context = script.context()
+    server, _ = _donate(script)
+    script.syscall("YIELD")
+    assert script.runs(other)
+    script.bind(context, server)
+    script.invoke(context, "CONTEXT_UNBIND")
+    script.syscall("YIELD")
+    assert script.runs(server)
+    assert _is_on(script, server, OWN)
+
+
+def who_donated_on_has_its_own_before_the_answer(script: Script) -> None:
+    """The answer gives nothing back: the server stays on the context of the first caller."""
+    if not script.is_timed:
+        return
+    for sent in (SHORT, LONG):
+        script.begin_again()
+        last = script.make("ENDPOINT")
+        server = script.passive(last, frame=script.make("FRAME_4K"))
+        context = script.context()
+        middle, _ = _donate(script)
+        script.syscall("CALL", last, sent)
+        assert script.runs(server)
+        script.bind(context, middle)
+        assert _is_on(script, middle, context)
+        script.syscall("REPLY_RECEIVE", last, sent)
+        assert _is_on(script, middle, context)
+
+
 def answers_are_kept_for_later(script: Script) -> None:
     """A server saves its caller, takes another, and answers both in the other order."""
     if not script.is_timed:

@@ -6,6 +6,8 @@ Each sequence ends at once where time is no capability.
 
 from __future__ import annotations
 
+from itertools import product
+
 from kernels.bilby.verification.fuzz.script import NODE, TCB, Script
 from kernels.bilby.verification.spec.layout import API, TICK, message, read_field
 from kernels.bilby.verification.spec.state import State
@@ -281,6 +283,25 @@ def a_server_works_for_who_counts_no_more(script: Script) -> None:
     assert script.runs(server)
 
 
+def an_answer_on_the_short_way_ends_the_excuse(script: Script) -> None:
+    """The context is at home again: its server was told, and its thread was not."""
+    if not script.is_timed:
+        return
+    server, client, endpoint, timeouts = _critical_server(script)
+    _level(script, 2)
+    script.syscall("RECEIVE", timeouts)
+    assert _told(script, TCB, CRITICALITY)
+    script.syscall("REPLY", 0, GO_ON)
+    _level(script, 0)
+    script.yield_until(server)
+    context = script.thread_of(server).context
+    assert context is not None
+    assert context.excused
+    script.syscall("REPLY_RECEIVE", endpoint, SHORT)
+    assert script.runs(client)
+    assert not context.excused
+
+
 def the_home_of_a_donation_dies_or_becomes_critical(script: Script) -> None:
     """Then nobody is told."""
     if not script.is_timed:
@@ -334,18 +355,18 @@ def a_server_that_counts_no_more_is_called(script: Script) -> None:
     """At any priority it is less urgent than all critical threads; or the answered one is."""
     if not script.is_timed:
         return
-    for answers in (False, True):
+    for answers, level in product((False, True), (1, 2)):
         script.begin_again()
         endpoint = script.make("ENDPOINT")
         server, third = script.passive(endpoint), script.thread(priority=10)
-        for thread, criticality in ((third, 2), (TCB, 0 if answers else 2)):
+        for thread, criticality in ((third, level), (TCB, 0 if answers else level)):
             script.invoke(thread, "TCB_SET_CRITICALITY", [criticality])
-        script.invoke(server, "TCB_SET_CRITICALITY", [2 if answers else 0])
-        _level(script, 0 if answers else 2)
+        script.invoke(server, "TCB_SET_CRITICALITY", [level if answers else 0])
+        _level(script, 0 if answers else level)
         script.syscall("CALL", endpoint, SHORT)
         if not answers:
             assert script.runs(third)
             continue
-        _level(script, 2)
+        _level(script, level)
         script.syscall("REPLY_RECEIVE", endpoint, SHORT)
         assert script.runs(third)

@@ -109,6 +109,22 @@ def who_waits_for_the_signal_is_donated_time(script: Script) -> None:
     assert script.context_of(context).thread is None
 
 
+def a_signal_without_time_is_no_time(script: Script) -> None:
+    """A server whose context was deleted waits for another one, not for a signal."""
+    if not script.is_timed:
+        return
+    server, endpoint, notification, _ = _server(script, donates=False)
+    client, context = script.paid(300, 3000)
+    script.yield_until(client)
+    script.syscall("CALL", endpoint, SHORT)
+    assert _is_on(script, server, context)
+    script.yield_until(TCB)
+    script.delete(context)
+    assert script.waits_for_context(server)
+    script.syscall("SEND", notification)
+    assert script.waits_for_context(server)
+
+
 def whose_time_is_away_takes_the_signal_afterwards(script: Script) -> None:
     """Another thread is the donee; the bound one goes on when that waits or is stopped."""
     if not script.is_timed:
