@@ -11,8 +11,9 @@ executes every path, since the emulator has no timing:
 
 Cycles are nominal, of the kernel alone: instructions of threads are not recorded. Beside them are
 the bound of the path, for any content of the caches, and the bound of its entry, over all paths. If
-a path passes preemption points, its bound is the sum over its segments. ``--write`` puts the table
-into ``kernels/bilby/docs/ipc.md``.
+a path passes preemption points, its bound is the sum over its segments. The analysis inlines every
+call (``--share=never``): a function summary would charge the longest path of the callee instead.
+``--write`` puts the table into ``kernels/bilby/docs/ipc.md``.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ from wcet.executions.recorded_paths import cut
 from wcet.platforms.platform_model import Platform
 from wcet.request import add_analysis, requested
 
-__all__ = ["Round", "Timed", "main", "rounds", "timed"]
+__all__ = ["EXACTLY", "Round", "Timed", "charged", "main", "rounds", "timed"]
 
 TIMES, STATES, WARM = 32, 100, 4
+EXACTLY = "--share=never"  # each instruction of a path has a charge of its own
 UNKNOWNS = 10  # draws of everything that a recording leaves open, conditions for one
 SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
 PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
@@ -200,15 +202,21 @@ def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
     """The analysis's charge for this path, and the bound of its entry, in cycles.
 
     A section of the path ends behind the test at which the next one starts: it is charged up to
-    there.
+    there. Raises InputError if a function summary stands for a part of the path.
     """
     entry = next(e for e in result.entries.values() if e.address == execution.entry)
     pieces = cut(entry.paths, result.image, [[execution]])
     starts = [piece.sources[0][1] for piece in pieces]
-    cycles = 0
+    cycles, insns = 0, 0
     for piece, start, end in zip(pieces, starts, (*starts[1:], len(execution.pcs)), strict=True):
         path = [PathStep(v.node, v.edge) for v in piece.visits if start + v.start < end]
         cycles += path_cycles(piece.paths.costs, path)
+        insns += sum(len(piece.paths.graph.nodes[step.node].block.insns) for step in path)
+    if insns != len(execution.pcs):
+        raise InputError(
+            f"{insns} of {len(execution.pcs)} instructions have charges of their own",
+            hint="was the kernel analysed with --share=never?",
+        )
     return cycles, entry.cycles
 
 
@@ -221,7 +229,8 @@ def table(board: str, preset: str, trace: Path) -> str:
     parser = argparse.ArgumentParser()
     add_analysis(parser)
     values = sizes() if preset == "before" else {}
-    options = parser.parse_args([f"--set={name}={value}" for name, value in values.items()])
+    sizes_set = [f"--set={name}={value}" for name, value in values.items()]
+    options = parser.parse_args([EXACTLY, *sizes_set])
     result = analyse(kernel, requested(options, []), StageLog(verbose=False))
     found = rounds(Trace.read(trace))
     if [len(r.executions) for r in found] != [len(names) for names in OPERATIONS]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bench.ipc import HEAD, Round, charged, rounds, row, timed
+from bench.ipc import EXACTLY, HEAD, Round, charged, rounds, row, timed
 from campaigns.documented import inside, markdown, replace
 from campaigns.kernel_bounds import bounds
 from quoll.errors import InputError
@@ -52,7 +52,8 @@ def operations(board: str, trace: Path) -> str:
         raise InputError(f"modes ended with {done.returncode}", hint=done.stdout)
     parser = argparse.ArgumentParser()
     add_analysis(parser)
-    result = analyse(kernel, requested(parser.parse_args([]), []), StageLog(verbose=False))
+    options = requested(parser.parse_args([EXACTLY]), [])
+    result = analyse(kernel, options, StageLog(verbose=False))
     found: list[Round] = rounds(Trace.read(trace))
     if [len(made.executions) for made in found] != [len(names) for names in OPERATIONS]:
         raise InputError(f"{len(found)} rounds were found", hint="is modes.c another program?")
