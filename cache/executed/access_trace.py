@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from cache.data_accesses import DataAccess, DataAccessModel
 from cache.executed.data_misses import DataMisses, Place
+from cache.executed.reached_addresses import ReachedAddresses, Transfer, first_byte
 from cache.geometry import CacheGeometry, CacheHierarchy
 from cache.lines import ANY_SET
 from cache.maintenance import cache_operation
@@ -111,7 +112,9 @@ class TracedCode:
                 )
             self._places.update((n, i) for i in of_block[id(node.block)])
         self._exact: dict[tuple[int, int], tuple[_LineAccess, ...]] = {}
+        self._within: dict[tuple[int, ValueSet], tuple[_LineAccess, ...]] = {}
         self._any: dict[Place, tuple[_LineAccess, ...]] = {}
+        self._several: dict[Place, bool] = {}
 
     @property
     def modelled(self) -> bool:
@@ -134,6 +137,43 @@ class TracedCode:
             found = self._model.accesses(what, ValueSet(first, first, 0))
             self._exact[key] = tuple(self._line(a, executed=True) for a in found)
         return self._exact[key]
+
+    def lines_within(self, node: int, insn: int, first: ValueSet) -> tuple[_LineAccess, ...]:
+        """The lines of an instruction that accesses one of ``first`` and the bytes behind it.
+
+        Those that are possible in its context, if they are not more.
+        """
+        known = self._addresses.access(node, insn)
+        if known is not None and self._spread(known) <= self._spread(first):
+            return self.lines(node, insn)
+        what = self._graph.nodes[node].block.insns[insn]
+        key = id(what), first
+        if key not in self._within:
+            found = self._model.accesses(what, first)
+            self._within[key] = tuple(self._line(access, executed=False) for access in found)
+        return self._within[key]
+
+    def several_lines(self, node: int, insn: int) -> bool:
+        """Whether value analysis leaves an access more than one line."""
+        if (node, insn) not in self._several:
+            what = self._graph.nodes[node].block.insns[insn]
+            known = None if what.memory is None else self._addresses.access(node, insn)
+            unknown = what.memory is not None and known is None
+            self._several[node, insn] = unknown or bool(known and self._spread(known))
+        return self._several[node, insn]
+
+    def narrower(self, reached: ReachedAddresses) -> dict[Place, ValueSet]:
+        """The addresses in fewer lines than value analysis knows."""
+        return {
+            (node, insn): found
+            for (node, insn), found in reached.known().items()
+            if (known := self._addresses.access(node, insn)) is None
+            or self._spread(found) < self._spread(known)
+        }
+
+    def _spread(self, addresses: ValueSet) -> int:
+        """The number of lines from the first to the last."""
+        return addresses.high // self.line_bytes - addresses.low // self.line_bytes
 
     def lines(self, node: int, insn: int) -> tuple[_LineAccess, ...]:
         """The lines of an instruction by the addresses that are possible in its context."""
@@ -194,6 +234,7 @@ class AccessTrace:
         self._filled, self._stored = Counter[Place](), Counter[Place]()  # lines and words
         self._elsewhere: frozenset[Place] = frozenset()
         self._shared = False  # these, with another execution
+        self._reached = ReachedAddresses()  # of all executions that began together
 
     def fork(self) -> AccessTrace:
         """The same, of another execution."""
@@ -218,19 +259,22 @@ class AccessTrace:
         self._filled |= other._filled
         self._stored |= other._stored
         self._elsewhere |= other._elsewhere
+        self._reached.join(other._reached)
 
     @property
     def misses(self) -> DataMisses:
         """The counts."""
-        return DataMisses(dict(self._filled), dict(self._stored), self._elsewhere)
+        narrower = self.code.narrower(self._reached)
+        return DataMisses(dict(self._filled), dict(self._stored), self._elsewhere, narrower)
 
     def execute(
         self, node: int, insn: int, touched: Sequence[object], *, transfers: bool = True
     ) -> None:
         """Execute an instruction.
 
-        ``touched``: the addresses of its transfers; one that is no int, if they are not known, or
-        if it is not known whether it is executed. ``transfers``: all of its transfers are there.
+        ``touched``: the addresses of its transfers, or sets of them; with ``Transfer.PERHAPS``, if
+        it is not known whether it makes them; with any other object, if they are not known.
+        ``transfers``: all of its transfers are there.
         """
         if not self.code.concerns_data(node, insn):
             return
@@ -268,6 +312,8 @@ class AccessTrace:
             if row.plain and row.transfers == 1 and isinstance(first, int):
                 line = first // size
                 if resident.get(line % sets) == line == (first + row.size - 1) // size:
+                    if code.several_lines(node, row.insn):
+                        self._reached.add_exact((node, row.insn), first)
                     at += 1
                     continue
             self.execute(node, row.insn, touched[at : at + row.transfers])
@@ -290,12 +336,23 @@ class AccessTrace:
                     self._resident.pop(at, None)
 
     def _accesses(self, node: int, insn: int, touched: Sequence[object]) -> tuple[_LineAccess, ...]:
+        """The lines of an instruction; its addresses count as reached."""
+        size, several = self.code.bytes_at(node, insn), self.code.several_lines(node, insn)
         known = [at for at in touched if isinstance(at, int)]
         if known and len(known) == len(touched):
             first = min(known)
-            if max(known) - first < self.code.bytes_at(node, insn):
+            if max(known) - first < size:
+                if several:
+                    self._reached.add_exact((node, insn), first)
                 return self.code.lines_at(node, insn, first)
-        return self.code.lines(node, insn)
+        if not several:
+            return self.code.lines(node, insn)
+        within = first_byte(touched, size)
+        if within is not None or list(touched) != [Transfer.PERHAPS]:
+            self._reached.add((node, insn), within)
+        if within is None:
+            return self.code.lines(node, insn)
+        return self.code.lines_within(node, insn, within)
 
 
 def concerns_data(insn: Insn) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["DataMisses", "Place"]
 
@@ -16,9 +18,11 @@ class DataMisses:
 
     ``lines``: that its loads fill; ``words``: that its stores write past L1. Both are numbers for
     accesses to cached memory by way of L1; ``elsewhere``: instructions with other accesses. An
-    instruction that is in none of them never misses.
+    instruction that is in none of them never misses. ``addresses``: of the first byte of accesses
+    on whole paths, where executions reach fewer lines than value analysis knows.
     """
 
     lines: Mapping[Place, int]
     words: Mapping[Place, int]
     elsewhere: frozenset[Place] = frozenset()
+    addresses: Mapping[Place, ValueSet] = field(default_factory=dict)

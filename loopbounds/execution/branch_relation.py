@@ -25,7 +25,7 @@ __all__ = [
     "LoadedWord",
     "branch_relation",
     "condition_relation",
-    "predicated_tail",
+    "parting_places",
 ]
 
 SIZE = 4
@@ -173,7 +173,25 @@ def condition_relation(
     return None if found is None else _with_loaded(found, ops)
 
 
-def predicated_tail(insns: Sequence[Insn]) -> int:
+def parting_places(insns: Sequence[Insn]) -> frozenset[int]:
+    """The instructions before which executions part, if one flag decides them and is not known.
+
+    These are the last ones, if the flag decides the branch, too; and those that compute the address
+    of a store that the same flag decides: the store may hit anything if they did not act.
+    """
+    found = set(range(_predicated_tail(insns), len(insns) - 1))
+    for last, store in enumerate(insns):
+        if store.memory is None or store.cond >> 1 not in ONE_FLAG:
+            continue
+        for at in reversed(range(last)):
+            if insns[at].sets_flags:
+                break
+            if insns[at].cond >> 1 == store.cond >> 1 and insns[at].writes & store.reads:
+                found.add(at)
+    return frozenset(found)
+
+
+def _predicated_tail(insns: Sequence[Insn]) -> int:
     """The index of the first of the last instructions that all depend on one flag.
 
     Their conditions are the condition of the last one or the opposite. The number of instructions

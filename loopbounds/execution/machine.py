@@ -18,7 +18,7 @@ from loopbounds.execution.branch_relation import (
     ONE_FLAG,
     BranchRelation,
     LoadedWord,
-    predicated_tail,
+    parting_places,
 )
 from loopbounds.execution.generated_code import (
     BRANCHES,
@@ -204,7 +204,7 @@ class ConcreteMachine:
         self._of_block: dict[int, tuple[CompiledInsn | CompiledRun, ...]] = {}  # by identity
         self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
         self._single: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity of the block
-        self._tails: dict[int, int] = {}  # by identity of the block
+        self._parting: dict[int, frozenset[int]] = {}  # by identity of the block
         self._both_ways: dict[tuple[Op, ...], BothWays] = {}
         self._blocks: dict[int, tuple[Effect | None, tuple[TransferRow, ...] | None]] = {}
         self._rows: dict[int, tuple[TransferRow, ...] | None] = {}  # by identity of the block
@@ -328,10 +328,10 @@ class ConcreteMachine:
         return len(steps), NEXT
 
     def parts_at(self, block: Block, index: int) -> bool:
-        """Whether an unknown flag decides an instruction and all behind it, the branch too."""
-        if id(block) not in self._tails:
-            self._tails[id(block)] = predicated_tail(block.insns)
-        if not self._tails[id(block)] <= index < len(block.insns) - 1:
+        """Whether executions part before an instruction that an unknown flag decides."""
+        if id(block) not in self._parting:
+            self._parting[id(block)] = parting_places(block.insns)
+        if index not in self._parting[id(block)]:
             return False
         flag = ONE_FLAG[block.insns[index].cond >> 1]
         return not isinstance(self._registers[flag.offset], int)
@@ -375,12 +375,13 @@ class ConcreteMachine:
             return
         except Undecided:
             self._registers = before
-        self._memory.doubt()
+        self._memory.part()
         ways = before, before[:]
         try:
             for way, registers in enumerate(ways):
                 self._with_both_ways(step).execute(way, registers, self._memory)
         except Undecided:
+            self._memory.doubt()
             for register in step.outputs or ():
                 before[register] = None
         else:
@@ -403,8 +404,8 @@ class ConcreteMachine:
         except Undecided:
             self._registers = before
         both, other = self._with_both_ways(step), self.fork()
-        self._memory.doubt()
-        other._memory.doubt()
+        self._memory.part()
+        other._memory.part()
         self._memory.reach = other._memory.reach = reach()
         target, unknown = both.execute(0, self._registers, self._memory)
         found = [(target, self)]
@@ -412,6 +413,7 @@ class ConcreteMachine:
             found.append((both.execute(1, other._registers, other._memory)[0], other))
         self._memory.reach = other._memory.reach = None
         if [to for to, _ in found] == [NEXT, NEXT]:
+            self._memory.note_transfers_of(other._memory)
             self.join(other)
             del found[1:]
         return found

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from cache.executed.reached_addresses import Transfer
 from loopbounds.budgets import table
 from loopbounds.execution.value import (
     ConcreteValue,
@@ -24,6 +25,7 @@ from loopbounds.execution.value import (
 from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
+from quoll.intervals.strided_interval import ValueSet, wrap
 
 __all__ = ["ConcreteMemory", "may_store"]
 
@@ -52,7 +54,8 @@ class ConcreteMemory:
         self._separate = False  # whether S4 is assumed already
         self._shared = False  # the words, with another execution
         self.reach: tuple[int, int] | None = None  # of stores to unknown addresses: first bytes
-        self.touched: list[ConcreteValue] | None = None  # addresses of transfers; None: not noted
+        # The addresses of transfers, or sets of them; None: not noted.
+        self.touched: list[ConcreteValue | ValueSet | Transfer] | None = None
 
     def fork(self) -> ConcreteMemory:
         """The same memory, of another execution.
@@ -98,7 +101,7 @@ class ConcreteMemory:
     def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
         if self.touched is not None:
-            self.touched.append(address)
+            self.touched.append(_noted(address))
         if isinstance(address, int):
             return self._named_bytes(address, size)
         if isinstance(address, StackAddress):
@@ -128,7 +131,7 @@ class ConcreteMemory:
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """Store ``value``. Raises Undecided where the store may change any other word."""
         if self.touched is not None:
-            self.touched.append(address)
+            self.touched.append(_noted(address))
         if not isinstance(address, int | StackAddress):
             within = address.unsigned(4) if isinstance(address, WordRange) else None
             if within is not None and within.high - within.low <= table.FORGOTTEN_BYTES:
@@ -203,6 +206,16 @@ class ConcreteMemory:
         if self.touched is not None:
             self.touched.append(None)
 
+    def part(self) -> None:
+        """Note that an instruction either accesses memory as it seems to, or not at all."""
+        if self.touched is not None:
+            self.touched.append(Transfer.PERHAPS)
+
+    def note_transfers_of(self, other: ConcreteMemory) -> None:
+        """Note the addresses that another execution of the same instruction has noted."""
+        if self.touched is not None and other.touched is not None:
+            self.touched += other.touched
+
     def discard(self, address: ConcreteValue) -> None:
         """Make the cache line of ``address`` unknown. Raises Undecided as ``store``."""
         if isinstance(address, int):
@@ -261,6 +274,14 @@ class ConcreteMemory:
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
         self._changeable.add((at, size))
+
+
+def _noted(address: ConcreteValue) -> ConcreteValue | ValueSet:
+    """An address as it is noted."""
+    if not isinstance(address, WordRange):
+        return address
+    words = address.unsigned(4)
+    return wrap(words.low, words.high, words.stride)
 
 
 def may_store(address: ConcreteValue) -> bool:

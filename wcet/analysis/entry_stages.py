@@ -22,8 +22,10 @@ from enum import Enum
 from functools import partial
 
 from cache.classify import classify
+from cache.data_cache import DataAddresses
 from cache.executed.access_trace import TracedCode
 from cache.executed.counted_misses import with_misses
+from cache.executed.reached_addresses import FollowedAddresses
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from cache.unlocked import unlocked_before
@@ -417,7 +419,7 @@ def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
 
 
 def _classified(
-    valued: ValuedCode, part: PendingSegment, values: SegmentValues | BoundedAddresses
+    valued: ValuedCode, part: PendingSegment, values: DataAddresses
 ) -> CacheClassification:
     code = constant_code(valued.code.run.image)
     return classify(part.graph, values, hierarchy_of(valued, part), code)
@@ -432,15 +434,18 @@ def with_bounds(
 ) -> CacheClassification:
     """The classes when loops are bounded; ``rounds``: most executions of the headers of loops.
 
-    They are computed again if the bounds limit addresses. ``execution``: the counts of the
-    executions of the entry, if known.
+    They are computed again if the bounds or executions limit addresses. ``execution``: the counts
+    of the executions of the entry, if known.
     """
     narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
-    if narrower.gain:
-        classes = _classified(valued, part, narrower)
     whole = part.start is None and len(part.graph.nodes) == len(valued.graph.nodes)
-    if whole and execution is not None and execution.misses is not None:
-        classes = with_misses(classes, part.graph, execution.misses, execution.edges)
+    misses = execution.misses if whole and execution is not None else None
+    if misses is not None and misses.addresses:
+        classes = _classified(valued, part, FollowedAddresses(narrower, misses.addresses))
+    elif narrower.gain:
+        classes = _classified(valued, part, narrower)
+    if execution is not None and misses is not None:
+        classes = with_misses(classes, part.graph, misses, execution.edges)
         assumed = (*classes.assumptions, *execution.assumed)
         classes = replace(classes, assumptions=tuple(dict.fromkeys(assumed)))
     return classes.counted(rounds)

@@ -12,13 +12,14 @@ import pytest
 from cache.classify import classify
 from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from cache.executed.counted_misses import with_misses
+from cache.executed.reached_addresses import FollowedAddresses, Transfer
 from cache.geometry import CacheGeometry, CacheHierarchy
 from cache.policy import ReplacementPolicy
 from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
 from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import AccessKind, Insn
 from quoll.cfg.cfg import Block
-from quoll.intervals.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet, progression
 from tests.testing.cache.graphs import DATA, Program, Words, in_one_block, pool, random_program
 from tests.testing.cache.walks import L1, STEPS, Walk, hierarchy
 from tests.testing.harness.cases import cases
@@ -88,16 +89,28 @@ def follow(trace: AccessTrace, program: Program, path: Sequence[Visited], random
         rows = rows_of(program.graph.nodes[visited.node].block)
         if rows is not None and random.random() < 0.5:
             known = [visited.addresses[row.insn] for row in rows if row.insn in visited.addresses]
-            unsure = [address if random.random() >= UNSURE else None for address in known]
-            trace.execute_block(visited.node, rows, unsure)
+            trace.execute_block(visited.node, rows, [noted(random, at) for at in known])
             continue
         for index, insn in enumerate(program.graph.nodes[visited.node].block.insns):
             address = visited.addresses.get(index)
             preloads = insn.memory is not None and insn.memory.access is AccessKind.PRELOAD
             transfers = not preloads and vector_role(insn) is None
             known = [address] if transfers and address is not None else []
-            touched = known if random.random() >= UNSURE else [None]
+            touched = [noted(random, at) for at in known]
+            if not known or random.random() < UNSURE:
+                perhaps = transfers and insn.conditional and random.random() < 0.5
+                touched = [Transfer.PERHAPS, *touched] if perhaps else [None]
             trace.execute(visited.node, index, touched, transfers=transfers)
+
+
+def noted(random: Random, address: int) -> object:
+    """The address as a trace may see it: as it is, in a set, or not at all."""
+    if random.random() >= 2 * UNSURE:
+        return address
+    below, above = (random.choice([0, 4, 32, 256]) for _ in range(2))
+    apart = random.choice([4, 32, 64])
+    within = progression(address - below * apart, address + above * apart, apart)
+    return random.choice([None, within])
 
 
 def joined(
@@ -145,7 +158,7 @@ def claims(classes: CacheClassification) -> Counter[HitClass]:
 
 @pytest.mark.slow("simulates many random accesses")
 def test_counts_cover_concrete_caches() -> None:
-    gained = Counter[HitClass]()
+    gained, narrower = Counter[HitClass](), 0
     for seed in range(CASES):
         random = Random(f"counted {seed}")
         program, caches = drawn(random)
@@ -167,7 +180,10 @@ def test_counts_cover_concrete_caches() -> None:
         paths = [walk(plain, own).run_recorded() for own in seeds]
         code = TracedCode(program.graph, program, caches)
         trace, edges = joined(code, program, paths, random)
-        classes = with_misses(plain, program.graph, trace.misses, edges)
+        known = FollowedAddresses(program, trace.misses.addresses)
+        narrower += len(trace.misses.addresses)
+        classes = plain if random.random() < 0.3 else classify(program.graph, known, caches)
+        classes = with_misses(classes, program.graph, trace.misses, edges)
         rounds = {loop.index: random.choice([1, 3, 50]) for loop in program.graph.loops}
         counted = classes.counted(rounds if random.random() < 0.8 else {})
         gained += claims(counted) - claims(plain)
@@ -178,6 +194,7 @@ def test_counts_cover_concrete_caches() -> None:
                 raise AssertionError(f"seed {seed}: {error}") from error
     assert gained[HitClass.AH] > CASES
     assert gained[HitClass.CM] > CASES // 10
+    assert narrower > CASES
 
 
 def references(text: str, *touched: list[int]) -> tuple[Reference, ...]:

@@ -111,7 +111,9 @@ PREDICATED = (
     "subs r1, r1, #1; addne r2, r2, r1; strne r2, [sp, #-8]; bne 1b",
     "lsrs r0, r0, #{n}; addne r2, r2, #1; moveq r2, #0; bne 1b",
     "cmp r0, #{m}; subcs r0, r0, #{m}; addcs r2, r2, #1; movcc r3, #0; bcs 1b",
+    "cmp r1, #0x{m}; subcs r2, sp, #8; strcs r0, [r2]; subs r1, r1, #1; bne 1b",
 )
+ADDRESSED = "cmp r0, #{m}; subne r2, sp, #8; strne r0, [r2]; subs r1, r1, #1; bne 1b"
 DIVISION = """unsigned main(void) {{
     unsigned s = 0;
     for (int i = 1; i < 6; i++) s += data[{k}] * 77u / (i * {m} + (data[{j}] & 7));
@@ -219,6 +221,18 @@ def test_instructions_that_depend_on_the_flag_of_the_branch(seed: int) -> None:
     found = together(code)
     assert found is not None
     for content in range(6):
+        covers(code, found, content)
+
+
+def test_a_flag_that_decides_an_address_and_its_store() -> None:
+    """Without the address the store is not made, so it does not hit any word."""
+    start = f".syntax unified\n.global main\n.type main, %function\nmain: ldr r6, ={BASE}\n"
+    body = f"ldrb r0, [r6]; mov r1, #9; mov r2, #0\n1: {ADDRESSED.format(m=3)}\nbx lr\n.ltorg\n"
+    code = load(build(start + body, language="asm"))
+    found = together(code)
+    assert found is not None
+    assert found.most == (9,)
+    for content in range(3):
         covers(code, found, content)
 
 

@@ -56,3 +56,29 @@ def test_misses_are_charged_as_often_as_possible(name: str, platform: str) -> No
     result = bound(elf, platform)
     for case in check(result, 7, inputs=2, states=3):
         assert case.charged <= 2 * case.most
+
+
+INSERTION = """int data[24];
+static struct { int key; signed char next; } nodes[24];
+int work(void) {
+    int first = -1;
+    for (int i = 0; i < 24; i++) {
+        int before = -1, at = first;
+        for (int steps = 0; at >= 0 && steps < 24 && nodes[at].key < data[i]; steps++) {
+            before = at;
+            at = nodes[at].next;
+        }
+        nodes[i].key = data[i];
+        nodes[i].next = at;
+        if (before < 0) first = i; else nodes[before].next = i;
+    }
+    return first;
+}
+"""
+
+
+@pytest.mark.slow("a whole analysis, replayed from several states")
+def test_indices_that_inputs_choose_miss_each_line_once() -> None:
+    elf = build(INSERTION + START, "-fno-builtin", optimise="-Os", link=(CODE,))
+    for case in check(bound(elf), 7, inputs=2, states=3):
+        assert case.charged <= 4 * case.most
