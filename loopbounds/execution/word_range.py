@@ -225,6 +225,16 @@ def _rest(of: Operands, sizes: Sequence[int], out: int) -> Word:
     )
 
 
+def _rest_signed(of: Operands, sizes: Sequence[int], out: int) -> Word:
+    a, b = of[0].signed(sizes[0]), of[1].signed(sizes[1])
+    if b.low <= 0:
+        return None
+    if -b.low < a.low and a.high < b.low:
+        return word_of(a.low, a.high, a.stride, out)
+    low, high = 0 if a.low >= 0 else 1 - b.high, 0 if a.high <= 0 else b.high - 1
+    return word_of(low, high, 1, out)
+
+
 def _copy(of: Operands, sizes: Sequence[int], out: int) -> Word:
     a = of[0].unsigned(sizes[0])
     return word_of(a.low, a.high, a.stride, out)
@@ -309,6 +319,7 @@ RULES: dict[OpCode, Rule] = {
     OpCode.INT_SRIGHT: _right_signed,
     OpCode.INT_DIV: _quotient,
     OpCode.INT_REM: _rest,
+    OpCode.INT_SREM: _rest_signed,
     OpCode.INT_ZEXT: _copy,
     OpCode.INT_SEXT: _extended,
     OpCode.SUBPIECE: _part,
@@ -326,5 +337,5 @@ RULES: dict[OpCode, Rule] = {
 # Ops whose result may be a range, or known, although an operand is any word.
 BOUNDING = frozenset(
     (OpCode.INT_AND, OpCode.INT_RIGHT, OpCode.INT_SRIGHT, OpCode.INT_DIV, OpCode.INT_REM,
-     OpCode.INT_ZEXT, OpCode.INT_SEXT, OpCode.LZCOUNT)
+     OpCode.INT_SREM, OpCode.INT_ZEXT, OpCode.INT_SEXT, OpCode.LZCOUNT)
 )  # fmt: skip

@@ -53,6 +53,16 @@ def _divided(name: str) -> Row:
     return lambda a, b, width: terms.operation(name, a, b) if b.constant else None
 
 
+def _rest_signed(a: Term, b: Term, width: int) -> Term | None:
+    """The remainder of a signed word by a constant; its sign is the one of the word."""
+    if not b.constant:
+        return None
+    size = b.value if b.value < 1 << b.width - 1 else (1 << b.width) - b.value
+    negative = terms.slt(a, const(0, a.width))
+    rest = terms.operation("urem", ite(negative, terms.neg(a), a), const(size, b.width))
+    return ite(negative, terms.neg(rest), rest)
+
+
 def _part(a: Term, b: Term, width: int) -> Term | None:
     if b.constant is None:
         return None
@@ -99,7 +109,7 @@ OP_TERMS: dict[OpCode, Row] = {
     OpCode.INT_DIV: _divided("udiv"),
     OpCode.INT_SDIV: _any_word,
     OpCode.INT_REM: _divided("urem"),
-    OpCode.INT_SREM: _any_word,
+    OpCode.INT_SREM: _rest_signed,
     OpCode.BOOL_NEGATE: _logical(lambda a, b: negate(a)),
     OpCode.BOOL_XOR: _logical(_operator("xor")),
     OpCode.BOOL_AND: _logical(both),

@@ -107,6 +107,14 @@ class MemoryAccess:
     user: bool  # ldrt/strt, or ldm/stm ^ of user-bank registers
 
 
+class Remainder(NamedTuple):
+    """The word in register ``dividend`` modulo ``divisor``; ``signed``: rounded towards zero."""
+
+    dividend: int
+    divisor: int
+    signed: bool
+
+
 class Insn(NamedTuple):
     """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear.
 
@@ -127,6 +135,9 @@ class Insn(NamedTuple):
 
     A named tuple, because there are millions, and a frozen dataclass takes eight times as long to
     make.
+
+    ``remainder``: the instructions before it in its block make this its result
+    (``quoll.semantics.remainders``).
     """
 
     addr: int
@@ -147,6 +158,7 @@ class Insn(NamedTuple):
     transfers: tuple[int, ...]  # registers moved by the memory access, lowest address first
     sources: tuple[int, ...] = ()  # registers read, in operand order; see the class docstring
     interworks: bool = True  # bit 0 of a computed target chooses the instruction set (A2.3.1)
+    remainder: Remainder | None = None
 
     @property
     def size(self) -> int:

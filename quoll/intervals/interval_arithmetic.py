@@ -27,6 +27,7 @@ __all__ = [
     "negate",
     "preserves_bits",
     "remainder",
+    "remainder_signed",
     "shift_left",
     "shift_right",
     "shift_right_signed",
@@ -150,6 +151,12 @@ def divide(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
 def remainder(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
     """{x % y}, and x for y = 0."""
     return progression(0, min(a.high, b.high - 1) if b.low else a.high, 1)
+
+
+def remainder_signed(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x % y} of signed words, with the sign of x; x for y = 0."""
+    sign = 1 << bits - 1
+    return remainder(a, b, bits) if max(a.high, b.high) < sign else any_word(bits)
 
 
 def sign_extend(a: ValueSet, source: int, bits: int = 32) -> ValueSet:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from quoll.arm.decode import decode
 from quoll.arm.forms import number_named, registers_named
-from quoll.arm.insn import LR, PC, SP, ControlFlow, Insn
+from quoll.arm.insn import LR, PC, SP, ControlFlow, Insn, Remainder
 from quoll.arm.unpredictable import unpredictable_form
 from quoll.semantics.build import OpsBuilder
 from quoll.semantics.corrections import CORRECTIONS, unconditional
@@ -96,6 +96,8 @@ def lifted(insn: Insn) -> Lifted:
 
 def _of_form(insn: Insn) -> Lifted:
     """The lifted form of ``insn``, if it has a representative with other registers and numbers."""
+    if insn.remainder is not None:
+        return Lifted(OpsForm(_remainder(insn, insn.remainder)), {})
     if insn.target is not None and insn.mnemonic in DIRECT:
         return _direct_form(insn, insn.target)
     word = insn.encoding
@@ -152,11 +154,24 @@ def identity(insn: Insn) -> Hashable:
 
 def what_decides(insn: Insn) -> tuple[object, ...]:
     """The fields of ``insn`` that determine its ops, besides its address and its target."""
-    return insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, insn.interworks
+    fields = insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, insn.interworks
+    return *fields, insn.remainder
 
 
 _cache: dict[Hashable, Lifted] = {}
 _forms: dict[Hashable, OpsForm] = {}  # forms that depend on the address
+
+
+def _remainder(insn: Insn, remainder: Remainder) -> tuple[Op, ...]:
+    """The ops of an instruction that leaves a remainder; flags are as it sets them otherwise."""
+    code = OpCode.INT_SREM if remainder.signed else OpCode.INT_REM
+    (target,) = insn.writes
+    build = OpsBuilder()
+    rest = build.value(code, general(remainder.dividend), const(remainder.divisor))
+    if insn.sets_flags:
+        build.append(list(lift_afresh(insn._replace(remainder=None))))
+    build.emit(OpCode.COPY, general(target), rest)
+    return simplify(build.ops)
 
 
 def lift_afresh(insn: Insn) -> tuple[Op, ...]:

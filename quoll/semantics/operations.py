@@ -140,7 +140,7 @@ OPERATIONS = {
     OpCode.INT_SREM: _word(
         2,
         "(((a ^ S) - S) - _quotient(a, b, S) * ((b ^ S) - S)) & M",
-        lambda a, b, bits, out: interval_arithmetic.any_word(bits),
+        _two(interval_arithmetic.remainder_signed),
     ),
     OpCode.BOOL_NEGATE: _logical(
         1, "a ^ 1", lambda a, b, bits, out: interval_arithmetic.bit_xor(a, ValueSet.of(1), bits)

@@ -1,6 +1,6 @@
 """From a program to values in every calling context, in one place.
 
-Program -> expand -> guide -> values -> prune -> values
+Program -> expand -> guide -> values -> mark remainders -> values -> prune -> values
 
 The values of the whole graph decide which edges are infeasible in their context (rule 4). Without
 these edges fewer states meet, so the values of the remaining graph are more precise.
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from quoll.cfg.cfg import Program
+from quoll.arm.insn import PC, Insn
+from quoll.cfg.cfg import Block, Program
 from quoll.errors import ControlFlowError
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
@@ -22,6 +23,7 @@ from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.vivu import FULL, VivuSettings
 from quoll.intervals.strided_interval import ValueSet
+from quoll.semantics.remainders import multiplies_long, with_remainders
 from quoll.value_analysis.stated_words import refuse_contradicted
 from quoll.value_analysis.value_results import EntryRegisters, ValueResults, analyse
 
@@ -80,6 +82,9 @@ def inlined(
             masked = False
         entry = EntryRegisters(program.modes.get(address & ~1), masked=masked, words=words or {})
         first = analyse(plain, image, entry, regions, starts=starts)
+        marked = _with_remainders(first, image)
+        if marked is not plain:
+            plain, first = marked, analyse(marked, image, entry, regions, starts=starts)
         if (first.changed and image.as_loaded) or (
             first.retranslates and image.retranslated() is not image
         ):
@@ -92,6 +97,22 @@ def inlined(
         refuse_contradicted(values, image, regions)
         _refuse_other_modes(values, image, program.modes)
         return InlinedValues(plain, first, graph, values)
+
+
+def _with_remainders(values: ValueResults, image: Image) -> Supergraph:
+    """The graph of ``values``, with instructions marked that leave a remainder."""
+    graph, marked = values.graph, dict[tuple[int, tuple[Insn, ...]], Block]()
+    nodes = list(graph.nodes)
+    for index, node in enumerate(graph.nodes):
+        block = node.block
+        if multiplies_long(block.insns):
+            each = ((r, values.register(index, r).exact) for r in range(PC))
+            known = {register: word for register, word in each if word is not None}
+            insns = with_remainders(block.insns, known, image.constant)
+            if insns != block.insns:
+                new = marked.setdefault((id(block), insns), replace(block, insns=insns))
+                nodes[index] = replace(node, block=new)
+    return replace(graph, nodes=tuple(nodes)) if marked else graph
 
 
 def _refuse_other_modes(values: ValueResults, image: Image, modes: Mapping[int, int]) -> None:

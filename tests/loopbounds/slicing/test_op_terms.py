@@ -31,7 +31,7 @@ EFFECTS = {
     OpCode.CBRANCH, OpCode.GOTO, OpCode.TRAP, OpCode.UNKNOWN, OpCode.BANK,
 }  # fmt: skip
 SHIFTS = {OpCode.INT_LEFT, OpCode.INT_RIGHT, OpCode.INT_SRIGHT}
-NO_TERM = {OpCode.INT_SDIV, OpCode.INT_SREM}
+NO_TERM = {OpCode.INT_SDIV}
 
 
 class Drawn(NamedTuple):
@@ -129,13 +129,13 @@ def test_terms_of_constants() -> None:
             assert case.code in NO_TERM or inputs[-1].constant == 0
         else:
             assert (term.constant, term.width) == (case.result, 8 * case.out), case
-    assert missing <= NO_TERM | {OpCode.INT_DIV, OpCode.INT_REM}
+    assert missing <= NO_TERM | {OpCode.INT_DIV, OpCode.INT_REM, OpCode.INT_SREM}
 
 
 def symbolic(case: Drawn) -> tuple[Term, dict[Term, int]] | None:
     """The term over symbols, and their values; a part and a divisor stay constant."""
     number, inputs, values = hash(case) & 0xFFFFFFFF, list[Term](), dict[Term, int]()
-    fixed = case.code in (OpCode.SUBPIECE, OpCode.INT_DIV, OpCode.INT_REM)
+    fixed = case.code in (OpCode.SUBPIECE, OpCode.INT_DIV, OpCode.INT_REM, OpCode.INT_SREM)
     for place, (value, size) in enumerate(zip(case.values, case.sizes, strict=True)):
         if fixed and place == 1:
             inputs.append(const(value, 8 * size))

@@ -82,3 +82,21 @@ def test_indices_that_inputs_choose_miss_each_line_once() -> None:
     elf = build(INSERTION + START, "-fno-builtin", optimise="-Os", link=(CODE,))
     for case in check(bound(elf), 7, inputs=2, states=3):
         assert case.charged <= 4 * case.most
+
+
+REMAINDER = """volatile unsigned data[4];
+int work(void) {
+    int s = 0;
+    for (int i = 0; i < 4; i++)
+        for (unsigned n = data[i] % 1000; n >= 365 + (i == 1); n -= 365) s++;
+    return s;
+}
+"""
+
+
+@pytest.mark.slow("a whole analysis, replayed from several states")
+def test_a_remainder_limits_a_loop() -> None:
+    """The compiler multiplies by a reciprocal."""
+    elf = build(REMAINDER + START, "-fno-builtin", optimise="-O2", link=(CODE,))
+    for case in check(bound(elf), 7, inputs=2, states=3):
+        assert case.bound <= 3 * case.most
