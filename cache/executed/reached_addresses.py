@@ -2,7 +2,7 @@
 
 All whole paths of an entry are among these executions, so an instruction accesses no other address
 on any of them. Value analysis may know less: it widens a counter or an index that executions
-follow, and joins what they keep apart.
+follow, and joins states that they keep apart.
 """
 
 from __future__ import annotations
