@@ -56,12 +56,13 @@ class SummarySettings:
     """Summarise functions of ``least`` instructions or more, from ``contexts`` contexts on.
 
     Beyond ``most`` contexts, a function whose loops prevent a summary is not inlined: the loops
-    need facts.
+    need facts. Without ``cycles``, summaries have values only, for which no loop needs a bound.
     """
 
     contexts: int = 6_000
     least: int = 24
     most: int = 20_000
+    cycles: bool = True
 
     def __str__(self) -> str:
         """The text in a baseline."""

@@ -662,6 +662,11 @@ class ValueResults:
         known = self._node_accesses(node).get(insn)
         return None if known is None else _above_entry(known.fact)
 
+    def near_a_stack(self, node: int, insn: int) -> bool:
+        """Whether values compute the address of a data access from the address of a stack."""
+        known = self._node_accesses(node).get(insn)
+        return known is not None and isinstance(known.fact, AnchoredTerm)
+
     def origin(self, node: int, insn: int) -> SymbolicAddress | None:
         """The first address of the data access of an instruction, relative to a symbol.
 

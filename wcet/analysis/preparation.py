@@ -23,7 +23,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
-from quoll.preemption.segments import PendingSegment
+from quoll.preemption.segments import PendingSegment, undivided
 from quoll.value_analysis.exception_returns import refuse_returns_to_code
 from quoll.value_analysis.restored_modes import unproved_modes
 from quoll.value_analysis.value_results import ValueResults
@@ -37,12 +37,17 @@ from wcet.analysis.entry_stages import (
     programmed,
     with_values,
 )
-from wcet.analysis.prepared import InfeasibleEdge, Prepared, SummarisedFunction
+from wcet.analysis.prepared import BoundedGraph, InfeasibleEdge, Prepared, SummarisedFunction
 from wcet.analysis.presupposed import needed_of_core, presupposed, without_f1
 from wcet.analysis.raw_memory import starting
 from wcet.analysis.refusals import refuse_unaligned, refuse_untimed
 from wcet.analysis.schedule import costing, identified
-from wcet.analysis.summaries import FunctionSummary, context_switches, shared_functions
+from wcet.analysis.summaries import (
+    FunctionSummary,
+    SwitchPaths,
+    context_switches,
+    shared_functions,
+)
 
 __all__ = [
     "ValuedEntry",
@@ -84,7 +89,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         code, as_loaded = _started(code)
         reached = programmed(code)
         refuse_bare_offsets(reached, code.run.image, code.run.facts)
-        program, switches = context_switches(code, reached, prepare)
+        program, switches = context_switches(code, reached, prepare, _followed)
         program, shared = shared_functions(code, program)
         found = with_values(code, program)
         image = found.read_again(code.run.image)
@@ -156,6 +161,16 @@ def _refuse_too_short(code: AnalysisTarget, graphs: Iterable[Supergraph]) -> Non
     if called:
         width = issue_width(run.platform.timing)
         refuse_too_short(called, run.image, run.facts, run.exits, width)
+
+
+def _followed(code: AnalysisTarget) -> SwitchPaths:
+    """The paths of a function that switches contexts, without cycles."""
+    entry = valued(code)
+    with code.stage("loop bounds"):
+        found = bounded(entry, [undivided(entry.graph)])
+    inside = BoundedGraph(entry.graph, found.bounds)
+    of_loops = (assumption for bound in found.bounds for assumption in bound.assumed)
+    return SwitchPaths((inside,), (*entry.assumptions, *of_loops), entry.unmasking)
 
 
 def prepare(code: AnalysisTarget) -> Prepared:

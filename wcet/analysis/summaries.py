@@ -36,6 +36,7 @@ from quoll.preemption.acknowledgement import acknowledging_nodes
 from quoll.preemption.counters import written_by
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.segments import undivided
+from quoll.value_analysis.known_stores import word_stores
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
     Arrival,
@@ -50,44 +51,47 @@ from wcet.analysis.entry_stages import (
     with_values,
 )
 from wcet.analysis.integer_programs import paths_result
-from wcet.analysis.prepared import Prepared, PreparedPaths, SummarisedFunction
+from wcet.analysis.prepared import BoundedGraph, Prepared, PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
 from wcet.result_classes.branches import excluded_branches, with_branches
 from wcet.result_classes.class_bounds import bounds_by_results
 from wcet.result_classes.readers import may_decide
 from wcet.result_classes.returned_words import result_classes, returned_words
 
-__all__ = ["FunctionSummary", "context_switches", "shared_functions"]
+__all__ = ["FunctionSummary", "SwitchPaths", "context_switches", "shared_functions"]
 
 ADDRESS = 0xFFFFFFFF
 Prepare = Callable[[AnalysisTarget], Prepared]
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchPaths:
+    """The paths of a function that switches contexts, without cycles; fields as in ``Prepared``."""
+
+    paths: tuple[BoundedGraph, ...]
+    assumptions: tuple[Assumption, ...]
+    unmasking: tuple[int, ...]
+
+
+Follow = Callable[[AnalysisTarget], SwitchPaths]
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionSummary:
     """A bound of every call of ``function``, its paths, and its assumptions.
 
-    ``solution``: the solution for these paths; None for a context switch. ``by_counts``: the one
-    for each of ``replacement.limited``. ``unmasking``:
-    instructions after which interrupts may be unmasked. ``unbounded``: the loops without a bound,
-    with which the summary is provisional.
+    ``shared_function``: the function with its worst path; None for a context switch, and without
+    cycles. ``unmasking``: instructions after which interrupts may be unmasked. ``unbounded``: the
+    loops without a bound, with which the summary is provisional.
     """
 
     function: int
     replacement: FunctionReplacement
-    paths: tuple[PreparedPaths, ...]
+    paths: tuple[BoundedGraph, ...]
     assumptions: tuple[Assumption, ...]
-    solution: IlpSolution | None = None
-    by_counts: tuple[IlpSolution, ...] = ()
+    shared_function: SummarisedFunction | None = None
     unmasking: tuple[int, ...] = ()
     unbounded: UnboundedLoop | None = None
-
-    @property
-    def shared_function(self) -> SummarisedFunction | None:
-        """The function with its worst path; None for a context switch."""
-        if self.solution is None:
-            return None
-        return SummarisedFunction(self.function, self.paths[0], self.solution, self.by_counts)
 
 
 class _Rejected(Enum):
@@ -184,8 +188,8 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     """The summary of a function; the reason if it has none.
 
     Its behaviour depends on callers also if it stores into a stack whose place only they know: S4
-    is not assumed there. If a
-    loop has no bound, the summary is provisional: it names the loop, and its cycles are no bound.
+    is not assumed there. If a loop has no bound, the summary is provisional: it names the loop, and
+    its cycles are no bound. If no cycles are wanted, it is complete without bounds of loops.
     """
     run, function = code.run, code.address
     found = with_values(code, program)
@@ -206,6 +210,27 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     stores = program.left[function].stores
     part = undivided(graph)
     bounds = bounded(valued, [part]).bounds
+    inside = BoundedGraph(graph, bounds)
+    replacement = FunctionReplacement(
+        None,
+        False,
+        None,
+        given_back,
+        settled=True,
+        stores=stores,
+        exits=_ends(graph),
+        written=written_by(values),
+        result=returned_words(values),
+    )
+    assumptions = (
+        *presupposed(values, run.image, run.platform, code.name, run.exits, ()),
+        *(removed.fact for removed in graph.guidance.removed),
+        *values.assumptions,
+        *(rest for bound in bounds for rest in bound.assumed),
+    )
+    if not run.options.summary_settings.cycles:
+        inside = replace(inside, stores=word_stores(values))
+        return FunctionSummary(function, replacement, (inside,), assumptions)
     charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
     costs = with_branches(excluded_branches(values), graph, part, charges.costs)
     paths = PreparedPaths(None, graph, costs, bounds)
@@ -225,37 +250,28 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     def solved(
         costs: Costs, rows: tuple[ProvedRow, ...], more: tuple[Constraint, ...]
     ) -> IlpSolution:
-        inside = replace(paths, costs=costs)
+        charged_paths = replace(paths, costs=costs)
         return paths_result(
-            run, code.name, function, inside, whole=False, more=more, exclusions=rows
+            run, code.name, function, charged_paths, whole=False, more=more, exclusions=rows
         ).solution
 
     classes = result_classes(values) if may_decide(program, function) else ()
     limited = bounds_by_results(classes, result.constraints, costs, result.solution, solved)
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
-    assumptions = (
-        assumed,
-        *presupposed(values, run.image, run.platform, code.name, run.exits, ()),
-        *(removed.fact for removed in graph.guidance.removed),
-        *values.assumptions,
-        *(rest for bound in bounds for rest in bound.assumed),
-        *costs.assumptions,
-        *result.assumptions,
-    )
-    replacement = FunctionReplacement(
-        result.cycles,
-        False,
-        assumed,
-        given_back,
-        settled=True,
-        stores=stores,
-        exits=_ends(graph),
-        written=written_by(values),
+    replacement = replace(
+        replacement,
+        cycles=result.cycles,
+        fact=assumed,
         limited=tuple(cycles for cycles, _ in limited),
-        result=returned_words(values),
     )
     solutions = tuple(solution for _, solution in limited)
-    return FunctionSummary(function, replacement, (paths,), assumptions, result.solution, solutions)
+    return FunctionSummary(
+        function,
+        replacement,
+        (inside,),
+        (assumed, *assumptions, *costs.assumptions, *result.assumptions),
+        SummarisedFunction(function, paths, result.solution, solutions),
+    )
 
 
 def _provisional(
@@ -299,15 +315,16 @@ def _fixes_callers(code: AnalysisTarget) -> bool:
 
 
 def context_switches(
-    code: AnalysisTarget, program: Program, prepare: Prepare
+    code: AnalysisTarget, program: Program, prepare: Prepare, follow: Follow
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
     """``program`` with the cycles of the functions in it that switch contexts.
 
-    Such a function is an entry of its own for ``prepare``; its path ends at its last transfer. In
-    its callers the bound replaces the call (rule 2): a path may end in the function, or the
-    function returns when the thread runs again, with unknown memory, caches and pipeline. So the
-    bound of a caller covers both the path up to the switch and the path after the call. The same
-    holds for the handler that an svc enters: it may leave to user mode, or return.
+    Such a function is an entry of its own for ``prepare``, or for ``follow`` if no cycles are
+    wanted; its path ends at its last transfer. In its callers the bound replaces the call (rule 2):
+    a path may end in the function, or the function returns when the thread runs again, with unknown
+    memory, caches and pipeline. So the bound of a caller covers both the path up to the switch and
+    the path after the call. The same holds for the handler that an svc enters: it may leave to user
+    mode, or return.
     """
     replaced = dict(program.guidance.replaced)
     blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
@@ -324,7 +341,10 @@ def context_switches(
         arrival = Arrival.SWITCH if handler is None else Arrival.HANDLER
         origin = PathOrigin(arrival, (*code.origin.switching, function), stacks)
         inside = AnalysisTarget(run, run.image.place(function), function, origin)
-        summary = _of_switch(inside, prepare(inside), replaced[called])
+        if code.run.options.summary_settings.cycles:
+            summary = _of_switch(inside, prepare(inside), replaced[called])
+        else:
+            summary = _of_followed(inside, follow(inside), replaced[called])
         replaced[called] = summary.replacement
         found.append(summary)
     guidance = replace(program.guidance, replaced=replaced)
@@ -344,15 +364,22 @@ def _of_switch(
             f"the bound of {code.name}, which stands in for its calls, depends on a parameter",
             hint="give the parameter a number: --set NAME=N",
         )
-    nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
-    replacement = replace(
-        unknown,
-        cycles=max(one.cycles for one in found),
-        exits=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
-    )
+    graphs = tuple(BoundedGraph(paths.graph, paths.bounds) for paths in prepared.paths)
     assumptions = (*prepared.assumptions, *(a for one in found for a in one.assumptions))
+    switch = SwitchPaths(graphs, assumptions, prepared.unmasking)
+    return _of_followed(code, switch, replace(unknown, cycles=max(one.cycles for one in found)))
+
+
+def _of_followed(
+    code: AnalysisTarget, switch: SwitchPaths, known: FunctionReplacement
+) -> FunctionSummary:
+    """The summary of a function that switches contexts; ``known``: the one without ends."""
+    nodes = [(p.graph, n) for p in switch.paths for n in p.graph.exits]
+    replacement = replace(
+        known, exits=tuple({graph.nodes[n].block.last: None for graph, n in nodes})
+    )
     return FunctionSummary(
-        code.address, replacement, prepared.paths, assumptions, unmasking=prepared.unmasking
+        code.address, replacement, switch.paths, switch.assumptions, unmasking=switch.unmasking
     )
 
 

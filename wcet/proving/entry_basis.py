@@ -53,6 +53,7 @@ class EntryBasis:
     bounds: tuple[LoopBound, ...]
     facts: LocatedFacts
     calls: CallStructure
+    noted: set[Assumption] = field(default_factory=set)  # of proofs without conditions
     _conditions: PassConditions | None = field(default=None)
 
     @staticmethod
@@ -97,8 +98,8 @@ class EntryBasis:
         yield from (one for one in self.entry.assumptions if one not in board)
         for bound in self.bounds:
             yield from bound.assumed
-        if self._conditions is not None:
-            yield from sorted(self._conditions.assumed)
+        noted = self.noted | (self._conditions.assumed if self._conditions is not None else set())
+        yield from sorted(noted)
 
     def place(self, node: int) -> str:
         """A node, for people."""

@@ -20,7 +20,7 @@ from loopbounds.slicing.cell import MemoryCell
 from loopbounds.slicing.stated_words import invariant_term, words_of
 from loopbounds.terms.bit_vectors import negate
 from quoll.arm.exception_table import EXCEPTIONS, exception_tables
-from quoll.arm.insn import ControlFlow
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR
 from quoll.assumptions import BEHIND_END, BETWEEN_ENTRIES, FIRST_ENTRY, Assumption
 from quoll.facts.entry_invariants import LocatedInvariant
@@ -30,6 +30,7 @@ from wcet.analysis.entries import platform_entry
 from wcet.analysis.run import AnalysisRun
 from wcet.proving.entry_basis import EntryBasis
 from wcet.proving.invariant_counterexample import counterexample, holds_when_loaded
+from wcet.proving.kept_words import keeping
 from wcet.proving.verdict import EntryFinding, FindingKind
 from wcet.refinement.unsatisfiable_core import as_smt_lib, contradictory
 
@@ -68,15 +69,32 @@ def assumed_by_invariants(
         known = "does not hold" if False in found else "is not known" if None in found else "holds"
         yield FIRST_ENTRY.of(name=name, holds=known)
     for basis in bases:
-        for node in sorted(basis.graph.exits):
-            last = basis.graph.nodes[node].block.last
-            if last.flow is not ControlFlow.EXCEPTION_RETURN and node not in basis.graph.halts:
-                yield BEHIND_END.of(place=basis.image.place(last.addr))
+        for last in ends(basis):
+            yield BEHIND_END.of(place=basis.image.place(last.addr))
+
+
+def ends(basis: EntryBasis) -> Iterator[Insn]:
+    """The last instructions of paths that neither return from an exception nor halt."""
+    summarised = (paths.graph for one in basis.entry.summaries for paths in one.paths)
+    for graph in (basis.graph, *summarised):
+        for node in sorted(set(graph.exits) - graph.halts.keys()):
+            block = graph.nodes[node].block
+            returns = graph is not basis.graph and not block.exits  # to its callers
+            if not returns and block.last.flow is not ControlFlow.EXCEPTION_RETURN:
+                yield block.last
 
 
 def preserved(basis: EntryBasis, invariant: LocatedInvariant) -> EntryFinding:
     """Whether ``invariant`` holds at each end of the entry's paths, if all hold at the entry."""
     proof = _Preservation(basis, invariant, words_of(invariant, basis.image))
+    if (why := proof.not_in_memory()) is not None:
+        return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
+    if (kept := keeping(basis, invariant, proof.words)) is not None:
+        basis.noted |= kept.assumed
+        why = "it holds at each point: every store keeps it, by values"
+        return EntryFinding(
+            FindingKind.HOLDS, f"{basis.name}: {why if kept.stored else 'no store hits its words'}"
+        )
     if why := proof.not_followed():
         return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
     if not basis.conditions.stored(proof.cells):
@@ -101,9 +119,9 @@ class _Preservation:
     def cells(self) -> list[MemoryCell]:
         return list(self.words.values())
 
-    def not_followed(self) -> str:
-        """The reason why the graph lacks words of the invariant, or ends of paths; "" if none."""
-        basis, code = self.basis, self.basis.conditions.code
+    def not_in_memory(self) -> str | None:
+        """The reason why a word of the invariant may change without a store; None: none."""
+        code = self.basis.conditions.code
         for word, cell in self.words.items():
             first, last = cell.address.value, cell.address.value + cell.size - 1
             kinds = Cacheability.ALWAYS, Cacheability.ON_CHIP
@@ -111,10 +129,16 @@ class _Preservation:
                 return f"{word.place} is not known to be in ordinary memory"
             if not code.steady(first, cell.size):
                 return f"{word.place} may be in other memory after a change of translation"
+        return None
+
+    def not_followed(self) -> str:
+        """The reason why the graph lacks ends of paths, or their starts; "" if none."""
+        basis = self.basis
         if basis.starts_in_loop:
             return "its paths start in a loop"
         for function, replaced in basis.graph.guidance.replaced.items():
-            if replaced.exits or replaced.handler is not None or replaced.cycles is None:
+            unknown = replaced.cycles is None and not replaced.settled
+            if replaced.exits or replaced.handler is not None or unknown:
                 return f"paths end in {basis.image.place(function)}, which is not in its graph"
         return ""
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quoll.assumptions import Assumption, stated
-from quoll.errors import FactsError, WcetError
+from quoll.errors import FactsError, UnboundedLoop, WcetError
 from quoll.facts.count_facts import LoopFact, LoopParameter
 from quoll.facts.entry_invariants import InvariantFact
 from quoll.facts.fact import CountedFact, Fact
@@ -40,8 +40,10 @@ from quoll.facts.memory_facts import (
 from quoll.image.image import Image
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.entry_stages import AnalysisTarget
 from wcet.analysis.fact_evidence import FactEvidence
 from wcet.analysis.integer_programs import constraints_of, start_programs
+from wcet.analysis.preparation import valued
 from wcet.analysis.proved_invariants import ProvedInvariants, store_invariants
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
@@ -83,8 +85,7 @@ def prove_facts(kernel: Path, options: AnalysisOptions, stages: StageLog) -> Fac
     options = replace(options, vivu=replace(options.vivu, unroll=False))
     run = AnalysisRun.begin(kernel, options, stages)
     refuted = refutations(run)
-    proving = replace(options.bounds, prove_stated=True)
-    proofs = _Proofs(replace(run, options=replace(options, bounds=proving)), refuted)
+    proofs = _Proofs(replace(run, options=without_cycles(options)), refuted)
     proofs.first_stage()
     proofs.second_stage()
     store_invariants(run, ProvedInvariants(*proofs.invariants()))
@@ -93,6 +94,13 @@ def prove_facts(kernel: Path, options: AnalysisOptions, stages: StageLog) -> Fac
     proved, assumed = set(map(stated, proofs.proved)), (*proofs.induction, *proofs.assumed)
     assumptions = tuple(dict.fromkeys(one for one in assumed if one not in proved))
     return FactProofs(run.image, run.facts, tuple(run.entries), judged, assumptions)
+
+
+def without_cycles(options: AnalysisOptions) -> AnalysisOptions:
+    """The options of proofs: every loop is tried, and none needs a bound."""
+    settings = replace(options.summary_settings, cycles=False)
+    bounds = replace(options.bounds, prove_stated=True)
+    return replace(options, summary_settings=settings, bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +148,21 @@ def contradiction(run: AnalysisRun) -> FactsError | None:
     """The first contradiction in an analysis of all entries."""
     for name, address in run.entries.items():
         try:
-            prepared = cached_or_prepared(run, name, address)
-            start_programs(run, name, address, prepared, constraints_of(run, name, prepared))
+            follow_entry(run, name, address)
         except FactsError as error:
             if error.about is None:
                 raise
             return error
     return None
+
+
+def follow_entry(run: AnalysisRun, name: str, address: int) -> None:
+    """Analyse an entry up to its least counts; up to its values, if a loop has no bound."""
+    try:
+        prepared = cached_or_prepared(run, name, address)
+        start_programs(run, name, address, prepared, constraints_of(run, name, prepared))
+    except UnboundedLoop:
+        valued(AnalysisTarget(replace(run, options=without_cycles(run.options)), name, address))
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "preserved": Case({"svc": ROUND}, SMALL, "p", "it holds at each end of its paths"),
+    "preserved": Case({"svc": ROUND}, SMALL, "p", "it holds at each point"),
     "not stored to": Case({}, SMALL, "p", "no store hits its words"),
     "not inductive": Case({"svc": COUNTS}, SMALL, "a", "not inductive"),
     "refuted": Case({"svc": ANY}, SMALL, "r", "from the loaded image"),
@@ -128,7 +128,9 @@ CASES = {
     ),
     "in a loop": Case({"svc": IN_A_LOOP.format("and r0, r0, #3\n")}, SMALL, "p", "holds"),
     "more in a loop": Case({"svc": IN_A_LOOP.format("")}, SMALL, "r", "from the loaded image"),
-    "false for a while": Case({"svc": FOR_A_WHILE.format("nop")}, SMALL, "p", "holds"),
+    "false for a while": Case(
+        {"svc": FOR_A_WHILE.format("nop")}, SMALL, "p", "it holds at each end of its paths"
+    ),
     "unmasked meanwhile": Case(
         {"svc": FOR_A_WHILE.format("cpsie i\ncpsid i")}, SMALL, "a", "may be unmasked"
     ),

@@ -1,0 +1,110 @@
+"""Invariants that every store of an entry keeps, by values: they hold at each point of its paths.
+
+The proof needs neither the ends of paths nor the order of stores. So it also covers functions with
+a summary, from which a path may end, loops, and exceptions on a path: each store either hits other
+memory, or stores a word for which the predicate holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from loopbounds.slicing.cell import MemoryCell
+from quoll.abstract_domain.abstract_memory import S3, S4
+from quoll.assumptions import S8, Assumption
+from quoll.facts.entry_invariants import LocatedInvariant
+from quoll.facts.predicate import MemoryWord
+from quoll.image.image import Image
+from quoll.intervals.strided_interval import ValueSet
+from quoll.value_analysis.known_stores import WordStore, word_stores
+from wcet.proving.entry_basis import EntryBasis
+
+__all__ = ["KeptWords", "keeping"]
+
+MOST = 1 << 12  # words that are compared with a predicate, one by one
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWords:
+    """The assumptions under which each store keeps an invariant, and whether any stores to it."""
+
+    assumed: frozenset[Assumption]
+    stored: bool
+
+
+def keeping(
+    basis: EntryBasis, invariant: LocatedInvariant, words: Mapping[MemoryWord, MemoryCell]
+) -> KeptWords | None:
+    """The proof that each store keeps ``invariant``; None: one may break it."""
+    if not _all_code(basis):
+        return None
+    found, stored = set[Assumption](), False
+    for cell in words.values():
+        first, last = cell.address.value, cell.address.value + cell.size - 1
+        if not basis.image.memory.fixes((first, last)):
+            return None
+    for store in _stores(basis):
+        for cell in words.values():
+            by = _spares(basis.image, store, cell)
+            if by is not None and S4 in by and not basis.conditions.code.s1:
+                by = None
+            if by is None and not _stores_kept(invariant, words, store, cell):
+                return None
+            found |= by or frozenset()
+            stored |= by is None
+    return KeptWords(frozenset(found), stored)
+
+
+def _all_code(basis: EntryBasis) -> bool:
+    """Whether the stores of every function outside of the graph are known."""
+    summarised = {one.function for one in basis.entry.summaries}
+    replaced = basis.graph.guidance.replaced.items()
+    return all(r.preserves or (r.settled and function in summarised) for function, r in replaced)
+
+
+def _stores(basis: EntryBasis) -> Iterator[WordStore]:
+    yield from word_stores(basis.entry.values)
+    for one in basis.entry.summaries:
+        for paths in one.paths:
+            yield from paths.stores
+
+
+def _spares(image: Image, store: WordStore, cell: MemoryCell) -> frozenset[Assumption] | None:
+    """The assumptions under which a store hits other bytes than a word; None: it may hit it."""
+    memory = image.memory
+    at = cell.address.value, cell.address.value + cell.size - 1
+    if store.on_stack:
+        return frozenset((S4,))
+    if store.span[1] < 1 << 32 and not memory.meets(store.span, at):
+        return frozenset((S3,) if memory.assumes_apart(store.span, at) else ())
+    if store.unknown and (name := image.own_object(at[0], cell.size)):
+        return frozenset((S8.of(object=name),))
+    return None
+
+
+def _stores_kept(
+    invariant: LocatedInvariant,
+    words: Mapping[MemoryWord, MemoryCell],
+    store: WordStore,
+    cell: MemoryCell,
+) -> bool:
+    """Whether a store writes all of a word, the only one of the predicate, and keeps it."""
+    at = cell.address.value, cell.address.value + cell.size - 1
+    if len(words) != 1 or not store.exact or store.span != at or store.word is None:
+        return False
+    members = _members(store.word)
+    return members is not None and all(_holds(invariant, member) for member in members)
+
+
+def _holds(invariant: LocatedInvariant, word: int) -> bool:
+    """Whether the predicate holds if its only word is ``word``."""
+    return invariant.fact.predicate.holds(lambda _: word)
+
+
+def _members(words: ValueSet) -> Iterable[int] | None:
+    """All members of a set; None if it has too many."""
+    step = max(words.stride, 1)
+    if (words.high - words.low) // step >= MOST:
+        return None
+    return range(words.low, words.high + 1, step)
