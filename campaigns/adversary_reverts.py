@@ -121,7 +121,7 @@ FOUND_BY = {
         "tests/wcet/analysis/test_exception_returns.py",
     )),
     "54": FoundBy((), (
-        "tests/wcet/proving/test_kept_words.py", "tests/wcet/proving/test_invariants.py",
+        "tests/wcet/proving/test_preserved_words.py", "tests/wcet/proving/test_invariants.py",
         "tests/wcet/analysis/test_entry_invariants.py",
     )),
     "53": FoundBy((), ("tests/wcet/analysis/test_masked_paths.py",)),

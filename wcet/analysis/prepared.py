@@ -70,12 +70,12 @@ class PreparedPaths:
 class BoundedGraph:
     """The paths of a function with a summary, and the bounds of their loops.
 
-    ``stores``: all stores on them, if the summary has no cycles.
+    ``stores``: all stores on them; None if the summary has cycles.
     """
 
     graph: Supergraph
     bounds: tuple[LoopBound, ...]
-    stores: frozenset[WordStore] = frozenset()
+    stores: frozenset[WordStore] | None = None
 
 
 @dataclass(frozen=True, slots=True)

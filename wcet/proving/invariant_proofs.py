@@ -30,7 +30,7 @@ from wcet.analysis.entries import platform_entry
 from wcet.analysis.run import AnalysisRun
 from wcet.proving.entry_basis import EntryBasis
 from wcet.proving.invariant_counterexample import counterexample, holds_when_loaded
-from wcet.proving.kept_words import keeping
+from wcet.proving.preserved_words import stores_preserve
 from wcet.proving.verdict import EntryFinding, FindingKind
 from wcet.refinement.unsatisfiable_core import as_smt_lib, contradictory
 
@@ -89,11 +89,11 @@ def preserved(basis: EntryBasis, invariant: LocatedInvariant) -> EntryFinding:
     proof = _Preservation(basis, invariant, words_of(invariant, basis.image))
     if (why := proof.not_in_memory()) is not None:
         return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
-    if (kept := keeping(basis, invariant, proof.words)) is not None:
-        basis.noted |= kept.assumed
-        why = "it holds at each point: every store keeps it, by values"
+    if (found := stores_preserve(basis, invariant, proof.words)) is not None:
+        basis.noted |= found.assumed
+        why = "it holds at each point: every store preserves it, by values"
         return EntryFinding(
-            FindingKind.HOLDS, f"{basis.name}: {why if kept.stored else 'no store hits its words'}"
+            FindingKind.HOLDS, f"{basis.name}: {why if found.stored else 'no store hits its words'}"
         )
     if why := proof.not_followed():
         return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")

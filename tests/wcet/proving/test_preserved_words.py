@@ -1,4 +1,4 @@
-"""Invariants that every store keeps: proved without ends of paths, and without bounds of loops."""
+"""Invariants that every store preserves: proved without ends of paths and bounds of loops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUNTS = (
     ".type leave, %function\nleave: movs pc, r2\n"
 )
 TEXT = f"{SMALL}\npath must end at leave"
-KEPT = "every store keeps it"
+BY_STORES = "every store preserves it"
 
 
 def judged(folder: Path, code: dict[str, str], facts: str, data: str = DATA) -> JudgedFact:
@@ -46,14 +46,14 @@ def proofs(folder: Path, code: dict[str, str], facts: str, data: str = DATA) -> 
 
 
 CASES = {
-    "without a bound": (COUNTS.format(""), "proved", KEPT),
+    "without a bound": (COUNTS.format(""), "proved", BY_STORES),
     "one word more": (COUNTS.format("").replace("#7", "#8"), "assumed", "paths end in"),
     "any word before": (COUNTS.format("str r3, [r1]\n"), "assumed", "paths end in"),
     "a part of it": (COUNTS.format("strb r0, [r1, #1]\n"), "assumed", "paths end in"),
     "two words": (COUNTS.format("strd r0, [r1]\n"), "assumed", "paths end in"),
     "exchanged": (COUNTS.format("swp r0, r0, [r1]\n"), "assumed", "paths end in"),
-    "next to it": (COUNTS.format("str r3, [r1, #4]\n"), "proved", KEPT),
-    "behind a pointer": (COUNTS.format("str r3, [r3]\n"), "proved", KEPT),  # S8
+    "next to it": (COUNTS.format("str r3, [r1, #4]\n"), "proved", BY_STORES),
+    "behind a pointer": (COUNTS.format("str r3, [r3]\n"), "proved", BY_STORES),  # S8
     "lines are dropped": (
         COUNTS.format("mcr p15, 0, r3, c7, c6, 1\n"), "assumed", "paths end in",
     ),
@@ -76,7 +76,7 @@ def test_code_behind_an_end_in_a_summary_is_assumed(tmp_path: Path) -> None:
 
 
 def test_a_predicate_about_two_words(tmp_path: Path) -> None:
-    """Each store may keep its own word only: the other one decides."""
+    """Each store may preserve its own word only: the other one decides."""
     code = {"svc": CALLS, "others": COUNTS.format("")}
     found = judged(tmp_path, code, "invariant order: w <= other\npath must end at leave")
     assert found.verdict.value == "assumed", found
@@ -100,7 +100,7 @@ def test_exceptions_on_a_path(tmp_path: Path) -> None:
     """A word that is right at each point may be read by an entry that begins there."""
     unmasked = CALLS.replace("bl g\n", "cpsie i\nbl g\ncpsid i\n", 1)
     found = judged(tmp_path, {"svc": unmasked, "others": COUNTS.format("")}, TEXT)
-    assert (found.verdict.value, KEPT in found.why) == ("proved", True), found
+    assert (found.verdict.value, BY_STORES in found.why) == ("proved", True), found
 
 
 def test_a_function_that_a_fact_replaces(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Invariants that every store of an entry keeps, by values: they hold at each point of its paths.
+"""Invariants that every store of an entry preserves, by values: they hold all along its paths.
 
 The proof needs neither the ends of paths nor the order of stores. So it also covers functions with
 a summary, from which a path may end, loops, and exceptions on a path: each store either hits other
@@ -20,23 +20,23 @@ from quoll.intervals.strided_interval import ValueSet
 from quoll.value_analysis.known_stores import WordStore, word_stores
 from wcet.proving.entry_basis import EntryBasis
 
-__all__ = ["KeptWords", "keeping"]
+__all__ = ["PreservedWords", "stores_preserve"]
 
 MOST = 1 << 12  # words that are compared with a predicate, one by one
 
 
 @dataclass(frozen=True, slots=True)
-class KeptWords:
-    """The assumptions under which each store keeps an invariant, and whether any stores to it."""
+class PreservedWords:
+    """The assumptions under which stores preserve an invariant; ``stored``: one may hit it."""
 
     assumed: frozenset[Assumption]
     stored: bool
 
 
-def keeping(
+def stores_preserve(
     basis: EntryBasis, invariant: LocatedInvariant, words: Mapping[MemoryWord, MemoryCell]
-) -> KeptWords | None:
-    """The proof that each store keeps ``invariant``; None: one may break it."""
+) -> PreservedWords | None:
+    """The proof that each store preserves ``invariant``; None: one may break it."""
     if not _all_code(basis):
         return None
     found, stored = set[Assumption](), False
@@ -49,16 +49,18 @@ def keeping(
             by = _spares(basis.image, store, cell)
             if by is not None and S4 in by and not basis.conditions.code.s1:
                 by = None
-            if by is None and not _stores_kept(invariant, words, store, cell):
+            if by is None and not _stores_valid(invariant, words, store, cell):
                 return None
             found |= by or frozenset()
             stored |= by is None
-    return KeptWords(frozenset(found), stored)
+    return PreservedWords(frozenset(found), stored)
 
 
 def _all_code(basis: EntryBasis) -> bool:
     """Whether the stores of every function outside of the graph are known."""
-    summarised = {one.function for one in basis.entry.summaries}
+    summaries = basis.entry.summaries
+    unknown = {one.function for one in summaries if any(p.stores is None for p in one.paths)}
+    summarised = {one.function for one in summaries} - unknown
     replaced = basis.graph.guidance.replaced.items()
     return all(r.preserves or (r.settled and function in summarised) for function, r in replaced)
 
@@ -67,7 +69,7 @@ def _stores(basis: EntryBasis) -> Iterator[WordStore]:
     yield from word_stores(basis.entry.values)
     for one in basis.entry.summaries:
         for paths in one.paths:
-            yield from paths.stores
+            yield from paths.stores or ()
 
 
 def _spares(image: Image, store: WordStore, cell: MemoryCell) -> frozenset[Assumption] | None:
@@ -83,13 +85,13 @@ def _spares(image: Image, store: WordStore, cell: MemoryCell) -> frozenset[Assum
     return None
 
 
-def _stores_kept(
+def _stores_valid(
     invariant: LocatedInvariant,
     words: Mapping[MemoryWord, MemoryCell],
     store: WordStore,
     cell: MemoryCell,
 ) -> bool:
-    """Whether a store writes all of a word, the only one of the predicate, and keeps it."""
+    """Whether a store writes all of a word, the only one of the predicate, and preserves it."""
     at = cell.address.value, cell.address.value + cell.size - 1
     if len(words) != 1 or not store.exact or store.span != at or store.word is None:
         return False
