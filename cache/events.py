@@ -95,7 +95,7 @@ class EventFlow(ABC, Generic[S, V]):
         self._flow, self._events = flow, events
         self._inside: dict[int, _Effect[S, V]] = {}
         self._past: dict[int, _Effect[S, V]] = {}  # by edge
-        self._states = solve(flow.graph, flow.order, self, start).states
+        self.states = solve(flow.graph, flow.order, self, start).states
 
     @abstractmethod
     def after(self, state: S, events: Sequence[CacheEvent]) -> tuple[S, tuple[V, ...]]:
@@ -131,7 +131,7 @@ class EventFlow(ABC, Generic[S, V]):
 
     def inside(self, node: int, events: Sequence[CacheEvent]) -> tuple[V, ...] | None:
         """The verdicts on ``events`` from the start of ``node``; None if it is never reached."""
-        state = self._states[node]
+        state = self.states[node]
         if state is None:
             return None
         if events == self._events.nodes[node]:
@@ -140,7 +140,7 @@ class EventFlow(ABC, Generic[S, V]):
 
     def past(self, node: int, events: Sequence[CacheEvent]) -> tuple[V, ...] | None:
         """The verdicts on ``events`` after the events of ``node``; None if it is never reached."""
-        state = self._states[node]
+        state = self.states[node]
         if state is None:
             return None
         end = self._through(node, state).after

@@ -21,13 +21,14 @@ itself. First misses are charged where their loop is entered; that charge counts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import is_
 from typing import NamedTuple
 
 from cache.events import CacheEvent, CacheEvents, EventFlow, FlowOrder
 from cache.geometry import CacheGeometry
 from cache.groups import NO_GROUPS, AccessGroup, Groups, common_groups, most_lines, renamed
-from cache.lines import NO_LINES, AccessedLines, CacheLines, CacheLinesBuilder
+from cache.lines import NO_LINES, AccessedLines, CacheLines, CacheLinesBuilder, Entry
 from cache.policy import AgingRule, ReplacementPolicy, credited_rules, strict_rules
 
 __all__ = ["MustAnalysis", "MustState", "MustTransfer", "MustVerdict"]
@@ -243,6 +244,87 @@ def _age_by(
     return next((age for (r, _), age in zip(strict, ages, strict=True) if r == rule), None)
 
 
+Verdicts = tuple[MustVerdict, ...]
+Entries = tuple[Entry, ...]  # of one set
+# Per rule, the sets with other entries than before, or none; and the verdicts.
+SetChanges = tuple[tuple[tuple[int, Entries | None], ...], ...]
+
+
+class SetEffects:
+    """Effects of events on accesses to numbered lines, each computed once per cache contents.
+
+    Such events read and change the entries of their sets only. So their effect in one context is
+    the effect in every context with the same entries there.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count  # of sets
+        self._sets: dict[tuple[CacheEvent, ...], _KnownEffects | None] = {}
+
+    def of(self, events: Sequence[CacheEvent]) -> _KnownEffects | None:
+        """The known effects of ``events``; None if they may change other sets."""
+        key = tuple(events)
+        try:
+            return self._sets[key]
+        except KeyError:
+            found = self._sets[key] = self._made(key)
+            return found
+
+    def _made(self, events: tuple[CacheEvent, ...]) -> _KnownEffects | None:
+        targets = [event.target for event in events]
+        lines = [t.lines for t in targets if t is not None and t.symbol is None]
+        if len(lines) < len(events) or None in lines:
+            return None
+        sets = {line % self._count for of in lines if of is not None for line in of}
+        return _KnownEffects(tuple(sorted(sets)))
+
+
+class _KnownEffects:
+    """The effects of some events on ``sets``, by the entries of these before."""
+
+    def __init__(self, sets: tuple[int, ...]) -> None:
+        self.sets = sets
+        self._known: dict[tuple[Entries | None, ...], tuple[SetChanges, Verdicts]] = {}
+
+    def apply(
+        self, state: MustState, plain: Callable[[], tuple[MustState, Verdicts]]
+    ) -> tuple[MustState, Verdicts]:
+        """The state after the events and the verdicts; ``plain`` computes them."""
+        before = (*state.strict, *state.credited)
+        key = tuple([lines.sets.get(at) for lines in before for at in self.sets])
+        known = self._known.get(key)
+        if known is None:
+            after, verdicts = plain()
+            ends = (*after.strict, *after.credited)
+            changes = tuple(
+                tuple(
+                    (at, new) for at in self.sets if (new := end.sets.get(at)) != start.sets.get(at)
+                )
+                for start, end in zip(before, ends, strict=True)
+            )
+            self._known[key] = changes, verdicts
+            return after, verdicts
+        changes, verdicts = known
+        if not any(changes):
+            return state, verdicts
+        lines = tuple(map(_changed, before, changes))
+        first = len(state.strict)
+        return MustState(lines[:first], lines[first:], state.groups), verdicts
+
+
+def _changed(lines: CacheLines, changes: Sequence[tuple[int, Entries | None]]) -> CacheLines:
+    """``lines`` with other entries in some sets."""
+    if not changes:
+        return lines
+    sets = dict(lines.sets)
+    for at, entries in changes:
+        if entries is None:
+            del sets[at]
+        else:
+            sets[at] = entries
+    return CacheLines(sets, lines.symbols)
+
+
 class MustAnalysis(EventFlow[MustState, MustVerdict]):
     """The fixed point for one cache.
 
@@ -268,6 +350,7 @@ class MustAnalysis(EventFlow[MustState, MustVerdict]):
             tuple(self._held(held, rule) for rule in self._strict),
             tuple(self._held(held, rule) for rule in self._credited),
         )
+        self._effects = SetEffects(geometry.index_sets)
         super().__init__(flow, events, start)
 
     def _held(self, lines: tuple[int, ...], rule: AgingRule) -> CacheLines:
@@ -285,6 +368,16 @@ class MustAnalysis(EventFlow[MustState, MustVerdict]):
     ) -> tuple[MustState, tuple[MustVerdict, ...]]:
         if not events:
             return state, ()
+        numbered = not state.groups and not any(
+            lines.symbols for lines in (*state.strict, *state.credited)
+        )
+        known = self._effects.of(events) if numbered else None
+        if known is None:
+            return self.applied(state, events)
+        return known.apply(state, partial(self.applied, state, events))
+
+    def applied(self, state: MustState, events: Sequence[CacheEvent]) -> tuple[MustState, Verdicts]:
+        """As ``after``, without known effects."""
         step = MustTransfer(state, self._strict, self._credited, self._geometry)
         verdicts = tuple(map(step.apply, events))
         self.shared = self.shared or step.shared

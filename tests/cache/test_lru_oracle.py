@@ -110,3 +110,40 @@ def test_lru_is_sound_and_nearly_exact() -> None:
     print(f"{same} of {total} as the exact answer; {hits} hits claimed, {missed} not seen")
     assert hits > total // 6
     assert same > 0.97 * total
+
+
+@pytest.mark.parametrize("policy", list(ReplacementPolicy))
+def test_known_effects_are_the_ones_of_each_event(policy: ReplacementPolicy) -> None:
+    """Numbered lines read and change their sets only: in any contents the effect is the same."""
+    reused = 0
+    for seed in range(GRAPHS):
+        random = Random(seed)
+        flow, _ = random_graph(random)
+        geometry = CacheGeometry(32 * 4 * 2, 2, 32)
+        lists = [[any_event(random) for _ in range(random.randint(0, 3))] for _ in range(3)]
+        nodes = [random.choice(lists) for _ in flow.successors]
+        order = FlowOrder(flow, WeakOrder.of(flow))
+        events = CacheEvents(nodes, [()] * len(flow.sources))
+        found = MustAnalysis(order, geometry, policy, events, lambda edge: {})
+        for state in [s for s in found.states if s is not None]:
+            for of_node in lists:
+                known, plain = found.after(state, of_node), found.applied(state, of_node)
+                assert known == plain, f"seed {seed}"
+                reused += len(of_node) > 0
+    assert reused > GRAPHS
+
+
+def any_event(random: Random) -> CacheEvent:
+    """An access to one or more numbered lines, to any line, or an operation."""
+    kind = random.random()
+    if kind < 0.1:
+        return CacheEvent(None, forget=kind < 0.05, drop=True)
+    lines = tuple(sorted(random.sample(range(12), random.choice([1, 1, 1, 2]))))
+    return CacheEvent(
+        AccessedLines(None if kind < 0.15 else lines),
+        certain=random.random() < 0.7,
+        pays=random.random() < 0.6,
+        first=random.random() < 0.2,
+        store=random.random() < 0.2,
+        vacates=random.random() < 0.1,
+    )
