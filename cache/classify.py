@@ -10,11 +10,12 @@ references are not classified and cost a miss; ``docs/caches.md`` has the argume
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from cache.data_cache import DataAddresses, DataClassifier
 from cache.events import FlowOrder
 from cache.geometry import CacheHierarchy
-from cache.instruction_cache import FetchClassifier
+from cache.instruction_cache import AddressStrides, FetchClasses, FetchClassifier
 from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import CacheClassification, Reference
@@ -30,7 +31,63 @@ from quoll.assumptions import (
 )
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["classify"]
+__all__ = ["ClassifiedFetches", "classify"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedFetches:
+    """A graph with the classes of its fetches, which do not depend on the range of data addresses.
+
+    ``flow``: its order, for further analyses of the graph.
+    """
+
+    graph: Supergraph
+    hierarchy: CacheHierarchy
+    flow: FlowOrder
+    scopes: LoopScopes
+    fetches: FetchClasses
+
+    @staticmethod
+    def of(
+        graph: Supergraph,
+        strides: AddressStrides,
+        hierarchy: CacheHierarchy,
+        code: InsnAt = lambda addr, thumb: None,
+    ) -> ClassifiedFetches:
+        """The fetches of ``graph`` when the caches start unknown and dirty.
+
+        ``code``: the instructions that fetch may find on wrong paths, if branches are predicted.
+        """
+        flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
+        fetches = FetchClassifier(graph, flow, scopes, hierarchy, strides, code).run()
+        return ClassifiedFetches(graph, hierarchy, flow, scopes, fetches)
+
+    def with_data(self, values: DataAddresses) -> CacheClassification:
+        """The classes of all references. Loop bounds are not needed.
+
+        ``CacheClassification.counted`` applies them later.
+        """
+        graph, scopes, fetches = self.graph, self.scopes, self.fetches
+        data = DataClassifier(graph, self.flow, scopes, self.hierarchy, values).run()
+        references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
+        first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
+        start: tuple[Reference, ...] = ()
+        for loop in scopes.loops:
+            lines = fetches.loops.get(loop.index, ()) + data.loops.get(loop.index, ())
+            if lines:
+                for edge in loop.entries:
+                    first[edge] += lines
+                if loop.header == graph.entry:
+                    start += lines
+        return CacheClassification(
+            references,
+            fetches.edges,
+            tuple(first),
+            (*_assumptions(self.hierarchy), *_locked_again(graph, self.hierarchy)),
+            fetches.leaving,
+            start,
+            data.ranges,
+        )
 
 
 def classify(
@@ -39,33 +96,8 @@ def classify(
     hierarchy: CacheHierarchy,
     code: InsnAt = lambda addr, thumb: None,
 ) -> CacheClassification:
-    """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty.
-
-    ``code``: the instructions that fetch may find on wrong paths, if branches are predicted. Loop
-    bounds are not needed; ``CacheClassification.counted`` applies them later.
-    """
-    flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
-    fetches = FetchClassifier(graph, flow, scopes, hierarchy, values, code).run()
-    data = DataClassifier(graph, flow, scopes, hierarchy, values).run()
-    references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
-    first: list[tuple[Reference, ...]] = [()] * len(graph.edges)
-    start: tuple[Reference, ...] = ()
-    for loop in scopes.loops:
-        lines = fetches.loops.get(loop.index, ()) + data.loops.get(loop.index, ())
-        if lines:
-            for edge in loop.entries:
-                first[edge] += lines
-            if loop.header == graph.entry:
-                start += lines
-    return CacheClassification(
-        references,
-        fetches.edges,
-        tuple(first),
-        (*_assumptions(hierarchy), *_locked_again(graph, hierarchy)),
-        fetches.leaving,
-        start,
-        data.ranges,
-    )
+    """Classify fetches, loads and stores of all nodes; arguments as for ``ClassifiedFetches``."""
+    return ClassifiedFetches.of(graph, values, hierarchy, code).with_data(values)
 
 
 def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -170,9 +170,13 @@ def undelayed(
     hierarchy: CacheHierarchy,
     timing: TimingModel,
     timer: BlockTimer | None = None,
+    flow: FlowOrder | None = None,
 ) -> UndelayedTimes:
-    """Cycles that do not depend on references; ``timer`` may hold times of such code already."""
-    flow = FlowOrder.of(graph)
+    """Cycles that do not depend on references; ``timer`` may hold times of such code already.
+
+    ``flow``: the order of ``graph``, if known.
+    """
+    flow = flow or FlowOrder.of(graph)
     timer = timer or BlockTimer(timing, aligned=hierarchy.aligned)
     return UndelayedTimes(
         block_times(graph, flow, addresses, timer),

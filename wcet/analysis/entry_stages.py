@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
-from cache.classify import classify
-from cache.data_cache import DataAddresses
+from cache.classify import ClassifiedFetches
 from cache.executed.access_trace import TracedCode
 from cache.executed.counted_misses import with_misses
 from cache.executed.reached_addresses import FollowedAddresses
@@ -178,8 +177,9 @@ class BoundedLoops:
 
 @dataclass(frozen=True, slots=True)
 class TimedSegment:
-    """The paths from one start, before loops are bounded."""
+    """The paths from one start, before loops are bounded; ``fetches``: a part of ``classes``."""
 
+    fetches: ClassifiedFetches
     classes: CacheClassification
     times: UndelayedTimes
     seconds: tuple[float, float]  # of the cache and the pipeline stage
@@ -414,15 +414,12 @@ def without_counts(facts: Facts) -> bool:
 
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
     """The class of each reference, before loops are bounded."""
-    values = SegmentValues(valued.values, part)
-    return _classified(valued, part, values)
+    return _fetches(valued, part).with_data(SegmentValues(valued.values, part))
 
 
-def _classified(
-    valued: ValuedCode, part: PendingSegment, values: DataAddresses
-) -> CacheClassification:
-    code = constant_code(valued.code.run.image)
-    return classify(part.graph, values, hierarchy_of(valued, part), code)
+def _fetches(valued: ValuedCode, part: PendingSegment) -> ClassifiedFetches:
+    values, code = SegmentValues(valued.values, part), constant_code(valued.code.run.image)
+    return ClassifiedFetches.of(part.graph, values, hierarchy_of(valued, part), code)
 
 
 def with_bounds(
@@ -431,19 +428,22 @@ def with_bounds(
     classes: CacheClassification,
     rounds: Mapping[int, int],
     execution: ExecutionCounts | None = None,
+    fetches: ClassifiedFetches | None = None,
 ) -> CacheClassification:
     """The classes when loops are bounded; ``rounds``: most executions of the headers of loops.
 
     They are computed again if the bounds or executions limit addresses. ``execution``: the counts
-    of the executions of the entry, if known.
+    of the executions of the entry, if known. ``fetches``: the part of ``classes`` that is not
+    computed again, if known.
     """
     narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
     whole = part.start is None and len(part.graph.nodes) == len(valued.graph.nodes)
     misses = execution.misses if whole and execution is not None else None
     if misses is not None and misses.addresses:
-        classes = _classified(valued, part, FollowedAddresses(narrower, misses.addresses))
+        followed = FollowedAddresses(narrower, misses.addresses)
+        classes = (fetches or _fetches(valued, part)).with_data(followed)
     elif narrower.gain:
-        classes = _classified(valued, part, narrower)
+        classes = (fetches or _fetches(valued, part)).with_data(narrower)
     if execution is not None and misses is not None:
         classes = with_misses(classes, part.graph, misses, execution.edges)
         assumed = (*classes.assumptions, *execution.assumed)
@@ -455,11 +455,12 @@ def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedS
     """The classes of references, and the times of blocks without references' cycles."""
     timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued, part)
     start = time.perf_counter()
-    classes = classified(valued, part)
-    between = time.perf_counter()
     values = SegmentValues(valued.values, part)
-    times = undelayed(part.graph, values, hierarchy, timing, timer)
-    return TimedSegment(classes, times, (between - start, time.perf_counter() - between))
+    fetches = _fetches(valued, part)
+    classes = fetches.with_data(values)
+    between = time.perf_counter()
+    times = undelayed(part.graph, values, hierarchy, timing, timer, fetches.flow)
+    return TimedSegment(fetches, classes, times, (between - start, time.perf_counter() - between))
 
 
 def charged(
@@ -474,7 +475,7 @@ def charged(
     arrival, entries = code.origin.arrival, code.run.platform.entries
     return charge(
         part.graph,
-        with_bounds(valued, part, known.classes, rounds, execution),
+        with_bounds(valued, part, known.classes, rounds, execution, known.fetches),
         SegmentValues(valued.values, part),
         hierarchy_of(valued, part),
         code.run.platform.timing,
