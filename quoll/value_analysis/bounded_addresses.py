@@ -16,7 +16,7 @@ that control may reach in another order has no known words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import product
 from math import gcd
 from typing import NamedTuple, Protocol, TypeAlias
@@ -110,11 +110,10 @@ class BoundedAddresses:
         )
         self._position = {node: at for at, node in enumerate(order)}
         self._header = {loop.header: loop for loop in graph.loops if self._regular(loop)}
-        self._advances: dict[int, _Known] = {}  # by header: changes of words in one iteration
+        # by header: the change of each word in one iteration, if it is known
+        self._advances: dict[int, dict[int, _Sum | None]] = {}
         self._narrower: dict[tuple[int, int], ValueSet] = {}
         for nest in self._nests():
-            for loop in self._inside(nest):
-                self._advances[loop.header] = self._find_advances(loop)
             self._follow(nest)
 
     @property
@@ -163,11 +162,6 @@ class BoundedAddresses:
                 inside |= loop.nodes
                 yield loop
 
-    def _inside(self, nest: SuperLoop) -> list[SuperLoop]:
-        """The loops of a nest, each behind those inside it."""
-        loops = (loop for loop in self._header.values() if loop.nodes <= nest.nodes)
-        return sorted(loops, key=lambda loop: len(loop.nodes))
-
     def _accesses(self, node: int) -> Iterator[int]:
         insns = self._graph.nodes[node].block.insns
         return (i for i, insn in enumerate(insns) if insn.memory is not None)
@@ -178,11 +172,10 @@ class BoundedAddresses:
 
     def _follow(self, nest: SuperLoop) -> None:
         """Narrow the addresses of a nest."""
-        bound, start = self._iterations[nest.index], _Known()
-        for symbol, step in self._advances[nest.header].items():
-            first = self._on_entry(nest, symbol)
-            if first is not None:
-                start[symbol] = first.plus(*step.repeated(bound))
+        bound = self._iterations[nest.index]
+        on_entry = self._words_on_entry(nest, {})
+        advances = self._advances_of(nest, on_entry)
+        start = {s: on_entry[s].plus(*step.repeated(bound)) for s, step in advances.items()}
         for node, known in self._through(nest, start, absolute=True).items():
             words = {s: w for s, sums in known.items() if (w := sums.words())}
             wide = [i for i in self._accesses(node) if self._wide(node, i)]
@@ -220,13 +213,31 @@ class BoundedAddresses:
             found = here if found is None else found.join(here)
         return found
 
-    def _find_advances(self, loop: SuperLoop) -> _Known:
-        symbols = {s for e in loop.backs for s in self._values.aliases(e)}
-        start = {symbol: _Sum(symbol, 0, 0, 0) for symbol in symbols}
-        states = self._through(loop, start, absolute=False)
-        back = [self._along(e, states.get(self._graph.edges[e].src, {})) for e in loop.backs]
-        found = _common(back)
-        return {s: sums for s, sums in found.items() if sums.base == s}
+    def _words_on_entry(self, loop: SuperLoop, known: _Known) -> _Known:
+        """The known words on entry that iterations may advance, without the ``known`` ones."""
+        found = ((s, self._on_entry(loop, s)) for s in self._advancing(loop) if s not in known)
+        return {symbol: first for symbol, first in found if first is not None}
+
+    def _advancing(self, loop: SuperLoop) -> Iterable[int]:
+        """The symbols of the header that iterations may advance."""
+        return {s: None for e in loop.backs for s in self._values.aliases(e)}
+
+    def _advances_of(self, loop: SuperLoop, wanted: _Known) -> _Known:
+        """The known changes in one iteration of those symbols of the header that are ``wanted``.
+
+        The change of one word does not depend on other words, so only new ones are followed.
+        """
+        known = self._advances.setdefault(loop.header, {})
+        symbols = [s for s in self._advancing(loop) if s in wanted]
+        new = {s: _Sum(s, 0, 0, 0) for s in symbols if s not in known}
+        if new:
+            states = self._through(loop, new, absolute=False)
+            back = [self._along(e, states.get(self._graph.edges[e].src, {})) for e in loop.backs]
+            found = _common(back)
+            for s in new:
+                sums = found.get(s)
+                known[s] = sums if sums is not None and sums.base == s else None
+        return {s: sums for s in symbols if (sums := known[s]) is not None}
 
     def _through(self, loop: SuperLoop, start: _Known, *, absolute: bool) -> dict[int, _Known]:
         """The known words at the start of each node of one iteration, from the header on."""
@@ -247,14 +258,12 @@ class BoundedAddresses:
         if inner is None:
             return known
         bound, found = self._iterations.get(inner.index), _Known()
-        for symbol, step in self._advances[node].items():
-            first = known.get(symbol)
-            if first is None and absolute:
-                first = self._on_entry(inner, symbol)
-            if first is not None and bound is not None:
-                found[symbol] = first.plus(*step.repeated(bound))
-            elif first is not None and step.low == step.high == 0:
-                found[symbol] = first
+        first = {**self._words_on_entry(inner, known), **known} if absolute else known
+        for symbol, step in self._advances_of(inner, first).items():
+            if bound is not None:
+                found[symbol] = first[symbol].plus(*step.repeated(bound))
+            elif step.low == step.high == 0:
+                found[symbol] = first[symbol]
         return found
 
     def _along(self, edge: int, known: _Known) -> _Known:
