@@ -9,7 +9,7 @@ unless a test has shown it one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -53,8 +53,9 @@ class AcknowledgingNodes:
 def acknowledging_nodes(values: ValueResults, predicate: PendingPredicate) -> AcknowledgingNodes:
     """The nodes with an access of known address, or to a known array, that may acknowledge."""
     last, others, withdrawing = set[int](), set[int](), set[int]()
+    hits = _hits(predicate)
     for node in range(len(values.graph.nodes)):
-        accesses = list(_accesses(values, node, predicate)) if values.reached(node) else []
+        accesses = list(_accesses(values, node, hits)) if values.reached(node) else []
         first = next((i for i, (_, effect) in enumerate(accesses) if effect), None)
         if first is None:
             continue
@@ -70,34 +71,40 @@ def acknowledging_nodes(values: ValueResults, predicate: PendingPredicate) -> Ac
 
 def acknowledging_first(values: ValueResults, node: int, predicate: PendingPredicate) -> bool:
     """Whether no access of ``node`` that may acknowledge comes behind another to the controller."""
-    found = [effect for _, effect in _accesses(values, node, predicate)]
+    found = [effect for _, effect in _accesses(values, node, _hits(predicate))]
     return not any(found[1:])
 
 
 def unread_loads(values: ValueResults, predicate: PendingPredicate) -> list[tuple[int, int]]:
     """The loads that acknowledge, and whose word the program never reads: node and instruction."""
+    hits = _hits(predicate)
     return [
         (node, index)
         for node in range(len(values.graph.nodes))
         if values.reached(node)
-        for index, effect in _accesses(values, node, predicate)
+        for index, effect in _accesses(values, node, hits)
         if effect and _drops(values, node, index)
     ]
 
 
-def _accesses(
-    values: ValueResults, node: int, predicate: PendingPredicate
-) -> Iterator[tuple[int, _Effect]]:
-    """The accesses to the controller in the block: the instruction, and its effect."""
+# By the kind of an access, the registers to which one has each effect.
+Hits = Mapping[AccessKind, tuple[frozenset[int], ...]]
+
+
+def _hits(predicate: PendingPredicate) -> Hits:
     withdraw = predicate.disables
     stored = predicate.stores.union(predicate.registers) - withdraw
     read = predicate.loads.union(predicate.registers)
     swapped = predicate.loads | stored | withdraw
-    hits = {
+    return {
         AccessKind.STORE: (stored | withdraw, withdraw, stored),
         AccessKind.LOAD: (read, frozenset[int](), predicate.loads),
         AccessKind.SWAP: (read | swapped, frozenset[int](), swapped),
     }
+
+
+def _accesses(values: ValueResults, node: int, hits: Hits) -> Iterator[tuple[int, _Effect]]:
+    """The accesses to the controller in the block: the instruction, and its effect."""
     for index, insn in enumerate(values.graph.nodes[node].block.insns):
         if insn.memory is None or insn.memory.access not in hits:
             continue
@@ -112,6 +119,8 @@ def _may_hit(addresses: ValueSet | None, access: MemoryAccess, registers: frozen
     if addresses is None or addresses.high - addresses.low >= ARRAY:
         return False
     length = access.size * access.count
+    if not registers or addresses.high <= min(registers) - length:
+        return False  # most accesses are to memory below the devices
     return any(
         meet(addresses, ValueSet(register - length + 1, register + WORD - 1, 1)) is not None
         for register in registers
