@@ -392,8 +392,17 @@ class _Cover:
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> bool:
         if any(is_marked(a[key], self.a.facts) for key in a.keys() - b.keys()):
             return False
+        ours, theirs, image = self.a.facts, self.b.facts, self.image
         for key, y in b.items():
             x = a.get(key)
+            if x == y and type(y) is int and key < EXISTENTIAL:  # as ``_term`` decides, and often
+                symbol = y >> 32
+                if symbol < RIGID:
+                    continue
+                if symbol not in self.unlike and ours.get(symbol) is theirs.get(symbol):
+                    if image.setdefault(symbol, symbol << 32) != symbol << 32:
+                        return False
+                    continue
             if key >= EXISTENTIAL and not self._same(key >> 32):
                 return False
             if type(x) is not int and type(y) is int and self.b.facts.get(y >> 32) == TAINTED:

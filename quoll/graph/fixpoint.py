@@ -69,7 +69,7 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: AbstractDomain[S], entry: 
     ascent.run({graph.entry: entry})
     if ascent.widened:
         narrowed = _narrow(graph, order, domain, entry, ascent)
-        dead, uncovered = _check(graph, domain, {graph.entry: entry}, narrowed)
+        dead, uncovered = _check(graph, domain, {graph.entry: entry}, narrowed, ascent.covered)
         if uncovered is None:
             late = dead & ascent.taken
             return Fixpoint(tuple(narrowed), dead, sum(ascent.visited), True, late)
@@ -99,6 +99,7 @@ class AscendingIteration(Generic[S]):
         self.widened = False
         self.visited = [0] * len(graph.successors)
         self.taken: set[int] = set()
+        self.covered: dict[int, list[tuple[S, S]]] = {}  # node -> states, each with one above it
 
     def run(self, starts: Mapping[int, S]) -> None:
         """Iterate until nothing changes, when control may also start at the nodes ``starts``.
@@ -135,13 +136,20 @@ class AscendingIteration(Generic[S]):
 
     def result(self) -> Fixpoint[S]:
         """The states, checked along every edge; raises WcetError as ``solve`` does."""
-        dead, uncovered = _check(self.graph, self.domain, self.starts, self.states)
+        found = self.states
+        dead, uncovered = _check(self.graph, self.domain, self.starts, found, self.covered)
         if uncovered is not None:
             raise WcetError(
                 f"the fixed point does not hold along the edge {uncovered}",
                 hint="this is an error of the analysis, please report it",
             )
         return Fixpoint(tuple(self.states), dead, sum(self.visited), False)
+
+    def _cover(self, node: int, below: S, above: S) -> None:
+        """Note that ``above``, now the state of ``node``, covers ``below``."""
+        pairs = self.covered.setdefault(node, [])
+        pairs[:] = [pair for pair in pairs if pair[1] is above]
+        pairs.append((below, above))
 
     def _recognised(self, node: int) -> S:
         """The state of ``node``, as the likely object if both are equal."""
@@ -152,6 +160,7 @@ class AscendingIteration(Generic[S]):
             return state
         if self.domain.leq(likely, state) and self.domain.leq(state, likely):
             self.states[node] = likely
+            self.covered[node] = [(state, likely)]
             return likely
         return state
 
@@ -165,6 +174,8 @@ class AscendingIteration(Generic[S]):
             self.states[node] = out
             return out != old
         if self.domain.leq(out, old):
+            if out is not old:
+                self._cover(node, out, old)
             return False
         if backwards and self.joins[node] >= JOINS_BEFORE_WIDENING:
             self.states[node] = self.domain.widen(node, old, out)
@@ -247,9 +258,16 @@ def _backward_edges(graph: FlowGraph, order: WeakOrder, head: int) -> list[int]:
 
 
 def _check(
-    graph: FlowGraph, domain: AbstractDomain[S], starts: Mapping[int, S], states: Sequence[S | None]
+    graph: FlowGraph,
+    domain: AbstractDomain[S],
+    starts: Mapping[int, S],
+    states: Sequence[S | None],
+    covered: Mapping[int, Sequence[tuple[S, S]]],
 ) -> tuple[frozenset[int], str | None]:
-    """One pass over every edge (rule 5): the dead edges, and an edge that is not covered."""
+    """One pass over every edge (rule 5): the dead edges, and an edge that is not covered.
+
+    ``covered``: by node, pairs of states whose comparison is known: the second covers the first.
+    """
     for node, start in starts.items():
         known = states[node]
         if known is None or not domain.leq(start, known):
@@ -262,7 +280,12 @@ def _check(
             if out is None:
                 dead.append(edge)
                 continue
-            target = states[graph.targets[edge]]
-            if target is None or not domain.leq(out, target):
-                return frozenset(), f"{node} -> {graph.targets[edge]}"
+            to = graph.targets[edge]
+            target = states[to]
+            if target is None:
+                return frozenset(), f"{node} -> {to}"
+            if any(out is below and target is above for below, above in covered.get(to, ())):
+                continue
+            if not domain.leq(out, target):
+                return frozenset(), f"{node} -> {to}"
     return frozenset(dead), None

@@ -357,6 +357,8 @@ class ValueResults:
         self._aliases: dict[int, Mapping[int, Term]] = {}
         self._in_edges: Sequence[int] | None = None
         self._stepping: ContextDomain | None = None
+        # the last state with a word in memory: the state before, address and word, after
+        self._with: tuple[AbstractState, tuple[int, Term], AbstractState] | None = None
         self._narrowing: ContextDomain | None = None
         self._layers: tuple[LayeredGraph, ResumedFlow] | None = None  # of the last request
         self._dead = frozenset(fixpoint.dead)
@@ -427,7 +429,7 @@ class ValueResults:
         word = state.globals.get(address) if before is None else before[1]
         if type(word) is not int:
             word = self.environment.names.of(BEFORE, ("word", address)) << 32
-            state = state._replace(globals={**state.globals, address: word})
+            state = self._with_word(state, address, word)
         if self._stepping is None:
             self._stepping = self._domain.assuming({}, frozenset())
         after = self._stepping.transfer(edge, state)
@@ -438,6 +440,14 @@ class ValueResults:
             return WordStep(after, None, least, MASK, word)
         most = plain(describe(found, after.facts)).high
         return WordStep(after, (found - word) & MASK, least, most, found)
+
+    def _with_word(self, state: AbstractState, address: int, word: Term) -> AbstractState:
+        """``state`` with a word in memory; one object for all edges out of a node."""
+        known = self._with
+        if known is None or known[0] is not state or known[1] != (address, word):
+            after = state._replace(globals={**state.globals, address: word})
+            known = self._with = state, (address, word), after
+        return known[2]
 
     def state(self, node: int) -> AbstractState | None:
         """The state of all executions at the start of ``node``; None if none gets there."""
