@@ -88,7 +88,7 @@ void reply_receive(word_t address);       /* one of reply_wait_*.c */
 const struct cap *fastpath_call_applies(word_t address, word_t message);
 void fastpath_call(const struct cap *cap, word_t message);
 const struct cap *fastpath_reply_receive_applies(word_t address, word_t message);
-void fastpath_reply_receive(const struct cap *cap, word_t message);
+void fastpath_reply_receive(const struct cap *cap, word_t message) AT_A_LINE;
 
 /*
  * ---- decode: one per capability that can be invoked --------------------

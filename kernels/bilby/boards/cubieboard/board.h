@@ -7,6 +7,13 @@
 #error "PIN=l2: no procedure locks lines in the L2 cache of the Cortex-A8; build for BOARD=kzm, or without PIN"
 #endif
 
+/* A function that begins with a line of the instruction cache: without, a reply of mcs takes one more. */
+#ifdef TIME_CONTEXTS
+#define AT_A_LINE __attribute__((aligned(64)))
+#else
+#define AT_A_LINE
+#endif
+
 /* Physical memory: the board has 512 MiB or more; the kernel window shows 128 of them. */
 #define RAM_BASE     0x40000000
 #include "../ram.h"

@@ -3,6 +3,8 @@
 #ifndef BILBY_BOARD_H
 #define BILBY_BOARD_H
 
+#define AT_A_LINE /* no function need begin with a line of the instruction cache */
+
 /* Physical memory.  0x88000000 aliases it: the size is fixed, never probed. */
 #define RAM_BASE     0x80000000
 #include "../ram.h"

@@ -6,6 +6,7 @@
 #ifndef BILBY_BOARD_H
 #define BILBY_BOARD_H
 
+#define AT_A_LINE /* lines of the instruction cache do not matter here */
 #define RAM_BASE     0x8a000000
 #define RAM_BYTES    0x02000000
 #define KERNEL_PHYSICAL 0x8a010000 /* the kernel's variables; its code is the process's */
