@@ -52,7 +52,7 @@ from wcet.executions.path_replay import (
     random_machine,
     taking_the_exception,
 )
-from wcet.executions.recorded_paths import cut
+from wcet.executions.recorded_paths import sections
 from wcet.platforms.platform_model import Platform
 from wcet.request import add_analysis, requested
 
@@ -205,7 +205,7 @@ def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
     there. Raises InputError if a function summary stands for a part of the path.
     """
     entry = next(e for e in result.entries.values() if e.address == execution.entry)
-    pieces = cut(entry.paths, result.image, [[execution]])
+    pieces = sections(entry.paths, result.image, execution)
     starts = [piece.sources[0][1] for piece in pieces]
     cycles, insns = 0, 0
     for piece, start, end in zip(pieces, starts, (*starts[1:], len(execution.pcs)), strict=True):

@@ -8,7 +8,7 @@ end of the next test is the beginning of a path that the bound covers, and must 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ilp.paths.solution import PathStep
 from quoll.image.image import Image
@@ -23,7 +23,7 @@ from quoll.recordings.follow import (
 from quoll.recordings.trace import Execution
 from wcet.analysis.prepared import PreparedPaths
 
-__all__ = ["RecordedPath", "cut"]
+__all__ = ["RecordedPath", "cut", "sections"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,19 @@ def cut(
             key = id(path.paths), tuple((v.node, v.edge) for v in path.visits)
             found.setdefault(key, path)
     return list(found.values())
+
+
+def sections(
+    prepared: Sequence[PreparedPaths], image: Image, execution: Execution, width: int = WIDEST
+) -> list[RecordedPath]:
+    """All sections of one execution, in their order, those of one path included.
+
+    Raises as ``cut`` does.
+    """
+    if len(prepared) == 1:
+        return cut(prepared, image, [[execution]], width)
+    cutter = replace(_Cutter.of(prepared, image, width), ahead=None)
+    return list(cutter.pieces([execution]))
 
 
 def whole(executions: Sequence[Execution]) -> tuple[tuple[Execution, int], ...]:
