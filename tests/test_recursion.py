@@ -23,11 +23,13 @@ ROOM = "followed with room for a million frames: loopbounds.bounds"
 TABLES = "as deep as tables of a TOML file, which the reader of these limits"
 ALLOWED: dict[str, tuple[str, ...]] = {
     "a function that switches contexts is bounded inside another one, never inside itself": (
-        "wcet/analysis/preparation.py: prepare, valued",
+        "wcet/analysis/preparation.py: _followed, prepare, valued",
     ),
     LIMITED: (
         "quoll/value_analysis/status_words.py: _made",
         "cache/wrong_paths.py: WrongPaths._at_returns, WrongPaths._followed, WrongPaths._from",
+        "quoll/indirect/call_types.py: _CallTypes._of_register, _CallTypes._spilled, "
+        "_CallTypes._stored, _CallTypes._words_behind",
     ),
     HANDS_ON: (
         "cache/must.py: MustState.covered_by, MustState.renamed, MustAnalysis.join, "
@@ -78,6 +80,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "_Reader.name",
         "quoll/image/rust_names.py: _Reader._argument, _Reader._constant, "
         "_Reader._implementation, _Reader._nested, _Reader._type, _Reader.path",
+    ),
+    "nests of more than DEEPEST loops are not followed": (
+        "quoll/value_analysis/bounded_addresses.py: BoundedAddresses._advances_of, "
+        "BoundedAddresses._at, BoundedAddresses._through",
     ),
     "as deep as folders": ("quoll/results/results_store.py: _make",),
     "as deep as the causes of an error": ("wcet/process.py: resource_error",),

@@ -96,7 +96,7 @@ class Signature:
 
     def _begins(self, number: int, shape: str) -> bool:
         """Whether ``shape`` points to the first member of the structure of a parameter."""
-        return any(_untagged(shape) in begun for begun in self.begins[number:][:1])
+        return any(_untagged(shape) in first for first in self.begins[number:][:1])
 
     def __str__(self) -> str:
         texts = ("...",) if self.parameters is None else self.parameters

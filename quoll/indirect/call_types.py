@@ -28,6 +28,7 @@ from quoll.indirect.spilled_words import SpilledWord, SpilledWords
 __all__ = ["call_types"]
 
 WORD = 4  # bytes
+STORES = 100  # to places without a name that are followed for one call
 
 # constant of the root, offsets of all loads but the first -> variable
 Entered = dict[tuple[int, tuple[int | None, ...]], TypeRef]
@@ -44,6 +45,7 @@ class _CallTypes:
     def __init__(self, image: Image, cfg: Cfg) -> None:
         self._image, self._cfg, self._types = image, cfg, image.types
         self._followed: set[SpilledWord] = set()
+        self._left = STORES
 
     def of_call(self, origins: tuple[LoadOrigin, ...]) -> Set[Signature] | None:
         """As ``call_types``."""
@@ -112,6 +114,9 @@ class _CallTypes:
         for store in self._spills.at(base.register, base.offset, base.places[0]):
             if store in self._followed:
                 continue
+            if not self._left:
+                return []
+            self._left -= 1
             self._followed.add(store)
             kinds = self._stored(store)
             self._followed.remove(store)

@@ -108,12 +108,12 @@ class WholeCode:
         memory = insn.memory
         if memory is None or memory.access is not AccessKind.STORE or memory.base != SP:
             return insn.reads - {PC}
-        kept = self._kept.get(insn.addr, frozenset())
-        saved = (kept & frozenset(insn.transfers)) - {memory.index, SP}
+        unwritten = self._unwritten.get(insn.addr, frozenset())
+        saved = (unwritten & frozenset(insn.transfers)) - {memory.index, SP}
         return insn.reads - saved - {PC}
 
     @cached_property
-    def _kept(self) -> dict[int, frozenset[int]]:
+    def _unwritten(self) -> dict[int, frozenset[int]]:
         """The registers of the caller that no instruction before has written, since the start."""
         found = dict.fromkeys(self.starts, CALLEE_SAVED)
         pending = list(self.starts)

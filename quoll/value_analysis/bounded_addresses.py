@@ -32,6 +32,7 @@ __all__ = ["BoundedAddresses", "SymbolValues"]
 CONSTANT = 0  # the symbol of no symbol
 SPLIT = 2  # words of a node whose negative values are taken apart
 WIDE = 4095  # bytes: a range of fewer is one of lines that may all be persistent
+DEEPEST = 50  # loops inside each other; a deeper nest is not followed
 
 
 class SymbolValues(Protocol):
@@ -114,7 +115,8 @@ class BoundedAddresses:
         self._advances: dict[int, dict[int, _Sum | None]] = {}
         self._narrower: dict[tuple[int, int], ValueSet] = {}
         for nest in self._nests():
-            self._follow(nest)
+            if self._levels(nest) <= DEEPEST:
+                self._follow(nest)
 
     @property
     def gain(self) -> bool:
@@ -161,6 +163,14 @@ class BoundedAddresses:
             if loop.header not in inside and not unknown.isdisjoint(loop.nodes):
                 inside |= loop.nodes
                 yield loop
+
+    def _levels(self, nest: SuperLoop) -> int:
+        """How many loops of a nest are inside each other, at most."""
+        levels, inside = 0, {nest.index}
+        while inside:
+            inside = {loop.index for loop in self._graph.loops if loop.parent in inside}
+            levels += 1
+        return levels
 
     def _accesses(self, node: int) -> Iterator[int]:
         insns = self._graph.nodes[node].block.insns
