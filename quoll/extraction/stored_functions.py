@@ -206,7 +206,7 @@ class StoredFunctions:
             return False
         into = entering(cfg)
         for block in cfg.blocks:
-            read += [(insn.addr, insn.addr + len(insn.raw) - 1) for insn in block.insns]
+            read += [(insn.addr, insn.addr + insn.size - 1) for insn in block.insns]
             for insn, where, size in _accesses(values, block):
                 if literal(self._image, insn) is not None:
                     read.append((where.low, where.low + size - 1))

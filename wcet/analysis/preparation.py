@@ -37,12 +37,13 @@ from wcet.analysis.entry_stages import (
     programmed,
     with_values,
 )
-from wcet.analysis.prepared import BoundedGraph, InfeasibleEdge, Prepared, SummarisedFunction
+from wcet.analysis.prepared import InfeasibleEdge, Prepared, SummarisedFunction
 from wcet.analysis.presupposed import needed_of_core, presupposed, without_f1
 from wcet.analysis.raw_memory import starting
 from wcet.analysis.refusals import refuse_unaligned, refuse_untimed
 from wcet.analysis.schedule import costing, identified
 from wcet.analysis.summaries import (
+    BoundedGraph,
     FunctionSummary,
     SwitchPaths,
     context_switches,

@@ -24,7 +24,6 @@ from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.results.cache_key import key_of
-from quoll.value_analysis.known_stores import WordStore
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.request_key import matters, request_key
 from wcet.platforms.platform_model import Platform
@@ -64,18 +63,6 @@ class PreparedPaths:
     bounds: tuple[LoopBound, ...]
     execution: ExecutionCounts | None = None
     prefix: ExecutionPrefix | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedGraph:
-    """The paths of a function with a summary, and the bounds of their loops.
-
-    ``stores``: all stores on them; None if the summary has cycles.
-    """
-
-    graph: Supergraph
-    bounds: tuple[LoopBound, ...]
-    stores: frozenset[WordStore] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.nest import all_unbounded
 from ilp.paths.solution import IlpSolution
+from loopbounds.proof.bound import LoopBound
 from loopbounds.slicing.stacks import StackSpans
 from pipeline.costs import Costs
 from quoll.arm.insn import SP, Insn
@@ -36,7 +37,7 @@ from quoll.preemption.acknowledgement import acknowledging_nodes
 from quoll.preemption.counters import written_by
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.segments import undivided
-from quoll.value_analysis.known_stores import word_stores
+from quoll.value_analysis.known_stores import WordStore, word_stores
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
     Arrival,
@@ -51,17 +52,35 @@ from wcet.analysis.entry_stages import (
     with_values,
 )
 from wcet.analysis.integer_programs import paths_result
-from wcet.analysis.prepared import BoundedGraph, Prepared, PreparedPaths, SummarisedFunction
+from wcet.analysis.prepared import Prepared, PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
 from wcet.result_classes.branches import excluded_branches, with_branches
 from wcet.result_classes.class_bounds import bounds_by_results
 from wcet.result_classes.readers import may_decide
 from wcet.result_classes.returned_words import result_classes, returned_words
 
-__all__ = ["FunctionSummary", "SwitchPaths", "context_switches", "shared_functions"]
+__all__ = [
+    "BoundedGraph",
+    "FunctionSummary",
+    "SwitchPaths",
+    "context_switches",
+    "shared_functions",
+]
 
 ADDRESS = 0xFFFFFFFF
 Prepare = Callable[[AnalysisTarget], Prepared]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedGraph:
+    """The paths of a function with a summary, and the bounds of their loops.
+
+    ``stores``: all stores on them; None if the summary has cycles.
+    """
+
+    graph: Supergraph
+    bounds: tuple[LoopBound, ...]
+    stores: frozenset[WordStore] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cache.classify import classify as classify_accesses
+from cache.classify import ClassifiedFetches
 from ilp.constraints.constraint import UNLIMITED
 from ilp.paths.path_check import path_cycles, violations
 from loopbounds.proof.options import BoundOptions
@@ -22,7 +22,7 @@ from quoll.recordings.follow import MissingEdge
 from quoll.recordings.trace import End, Execution
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
-from wcet.analysis import entry_stages, schedule
+from wcet.analysis import schedule
 from wcet.analysis.analysis import analyse as run
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import StageLog
@@ -160,12 +160,13 @@ def test_starts_of_paths_cost_the_same_side_by_side(
     _, alone = analyse(tmp_path, tested, "--no-cache")
     parent = os.getpid()
 
-    def classify(*given: Any) -> Any:
+    def with_data(fetches: ClassifiedFetches, values: Any) -> Any:
         if dies and os.getpid() != parent:
             os._exit(9)
-        return classify_accesses(*given)
+        return classified(fetches, values)
 
-    monkeypatch.setattr(entry_stages, "classify", classify)
+    classified = ClassifiedFetches.with_data
+    monkeypatch.setattr(ClassifiedFetches, "with_data", with_data)
     monkeypatch.setattr(schedule, "LARGE", 1)
     _, together = analyse(tmp_path, tested, "--no-cache")
     one, other = alone["entries"]["main"], together["entries"]["main"]
