@@ -15,8 +15,9 @@ from wcet.cli import main
 CODE = "-Wl,-Ttext=0xf0010000"
 PROGRAM = """\
 volatile unsigned word;
-unsigned main(unsigned n) {
+unsigned main(unsigned n, unsigned *p) {
     unsigned x = 0;
+    *p = n; /* executions are not followed behind it */
     for (unsigned i = 0; i < (n & 0xfffff); i++)
         for (unsigned j = 0; j < 16000; j++)
             x += word;
