@@ -27,7 +27,7 @@ from wcet.executions.path_replay import StartContents, executed, random_machine,
 CODE = "-Wl,-Ttext=0xf0010000"
 STACK = 0xF0200000
 RETURN = 0xF0300000  # where the entry returns to; nothing is there
-LONGEST = 200_000  # instructions
+LONGEST = 1_000_000  # instructions
 FLAGS = ("-fno-tree-loop-distribute-patterns", "-fno-builtin", "-fno-stack-protector")
 
 
@@ -221,7 +221,7 @@ def executed_from(
     pcs: list[int] = []
     conditions: tuple[Condition, ...] = ()  # of the rest of an IT block
     while (pc := machine.registers[PC]) != end:
-        assert len(pcs) < LONGEST
+        assert len(pcs) < LONGEST, "the execution does not end"
         insn = decoded.get((pc, machine.thumb))
         if insn is None:
             code = image.read(pc, 4) or image.read(pc, 2)
