@@ -207,7 +207,7 @@ class ConcreteMemory:
             self.touched.append(None)
 
     def part(self) -> None:
-        """Note that an instruction either accesses memory as it seems to, or not at all."""
+        """Note that an unknown condition decides whether an instruction makes its accesses."""
         if self.touched is not None:
             self.touched.append(Transfer.PERHAPS)
 

@@ -82,7 +82,7 @@ class OneCall:
         )
 
     def table(self, node: int, insn: int) -> ValueSet | None:
-        """The addresses that an instruction reads in this call; those of others may be further."""
+        """The addresses that an instruction reads in this call; other calls may read others."""
         return self.whole.values.access(self.part.nodes[node], insn)
 
 

@@ -6,9 +6,9 @@ names of structures; a pointer to void fits any pointer, and a pointer to a stru
 structure that begins with it (C11, 6.7.2.1). Several typedefs may name a structure without a tag,
 and each file may use another one: such structures compare by their members (C11, 6.2.7).
 
-Some types are not those of the code. Assemblers describe functions without any type. GCC changes
-functions whose new names have a dot (``set.isra.0``), and Clang changes functions that are not
-external: these need not take the parameters of the source.
+Debug information may contradict the code. Assemblers describe functions without any type. GCC
+changes functions whose new names have a dot (``set.isra.0``), and Clang changes functions that are
+not external: these need not take the parameters of the source.
 """
 
 from __future__ import annotations

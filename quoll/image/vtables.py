@@ -122,7 +122,8 @@ class Vtables:
     def _tables_in(self, symbol: Symbol) -> Iterator[_Table]:
         """The tables of one object; without type information, behind each 0 and to the end.
 
-        A function that is missing may be 0, too: a pure virtual one, whose placeholder is weak.
+        A slot may be 0, too: a pure virtual function's, if ``__cxa_pure_virtual`` is weak and not
+        defined.
         """
         words = self._words(symbol)
         known = [i for i, word in enumerate(words) if i and word in self._types]

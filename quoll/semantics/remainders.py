@@ -326,7 +326,7 @@ class _Words:
 
 
 def _divides(quotient: _Quotient, divisor: int, halved: int) -> bool:
-    """Whether it is that of all unsigned words by ``divisor``."""
+    """Whether this is the quotient of every unsigned word and ``divisor``."""
     if divisor % (1 << halved):
         return False
     product, power = quotient.factor * (divisor >> halved), 1 << quotient.shift
@@ -335,7 +335,7 @@ def _divides(quotient: _Quotient, divisor: int, halved: int) -> bool:
 
 
 def _divides_signed(quotient: _Quotient, divisor: int) -> bool:
-    """Whether it is that of all signed words by ``divisor``, rounded down."""
+    """Whether this is the quotient of every signed word and ``divisor``, rounded down."""
     power = 1 << quotient.shift
     over = (quotient.factor * divisor - power) << 31
     return 0 < over <= power

@@ -90,7 +90,7 @@ def cut(
 def sections(
     prepared: Sequence[PreparedPaths], image: Image, execution: Execution, width: int = WIDEST
 ) -> list[RecordedPath]:
-    """All sections of one execution, in their order, those of one path included.
+    """Every section of one execution, in order; sections that repeat a path are not left out.
 
     Raises as ``cut`` does.
     """

@@ -104,7 +104,7 @@ def follow(trace: AccessTrace, program: Program, path: Sequence[Visited], random
 
 
 def noted(random: Random, address: int) -> object:
-    """The address as a trace may see it: as it is, in a set, or not at all."""
+    """The exact address, a set that contains it, or None for any address."""
     if random.random() >= 2 * UNSURE:
         return address
     below, above = (random.choice([0, 4, 32, 256]) for _ in range(2))

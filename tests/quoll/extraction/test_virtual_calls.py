@@ -104,7 +104,7 @@ def test_the_hierarchy_stands_in_the_type_information() -> None:
 
 
 def test_a_function_that_is_missing_has_a_slot() -> None:
-    """A placeholder of pure virtual functions that is weak, and not defined, is the word 0."""
+    """The slot of a pure virtual function is 0 if ``__cxa_pure_virtual`` is weak and undefined."""
     functions = "".join(
         f".type f{n}, %function\nf{n}: mov r0, #{n}\nbx lr\n.size f{n}, . - f{n}\n"
         for n in range(3)
