@@ -180,7 +180,7 @@ def started(
     """One execution of a path, and the machine in a random state before it."""
     path, platform = ReplayPath.of(recording.paths.graph, recording.visits), subject.platform
     draws = SplitMix(random.getrandbits(64))
-    accesses = first_addresses(source[0], source[1], len(path.insns))
+    accesses = first_addresses(source[0], source[1], path)
     steps = executed(path, accesses, platform, draws)
     machine = random_machine(platform, steps, draws.choice(contents), draws, real_l2=True)
     machine.clock = taking_the_exception(known.core) if takes_exception(subject, recording) else 0

@@ -475,9 +475,7 @@ def initial(
     """The machine, the steps and the contents of one replay, determined by its numbers."""
     random = SplitMix(Random(f"{seed} {subject.name} {number} {state}").getrandbits(64))
     execution, begin = recorded.sources[state % len(recorded.sources)]
-    steps = executed(
-        path, first_addresses(execution, begin, len(path.insns)), subject.platform, random
-    )
+    steps = executed(path, first_addresses(execution, begin, path), subject.platform, random)
     every = list(StartContents)
     contents = every[state] if state < len(every) else random.choice(every)
     machine = random_machine(
@@ -491,10 +489,13 @@ def initial(
     return machine, steps, contents
 
 
-def first_addresses(execution: Execution, begin: int, length: int) -> dict[int, int]:
-    """Lowest address that each of ``length`` instructions from ``begin`` on accessed."""
+def first_addresses(execution: Execution, begin: int, path: ReplayPath) -> dict[int, int]:
+    """Lowest address that each instruction accessed, by its position behind ``begin``.
+
+    From there, ``execution`` took ``path``.
+    """
     rows = execution.access_words
-    low, high = np.searchsorted(rows[:, 0], (begin, begin + length))
+    low, high = np.searchsorted(rows[:, 0], (begin, begin + path.origin[-1] + 1))
     first: dict[int, int] = {}
     for index, addr, _ in rows[low:high].tolist():
         first[index - begin] = min(addr, first.get(index - begin, addr))

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cache.classify import classify
@@ -22,7 +23,7 @@ from quoll.errors import InputError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import NodeVisit, follow
-from quoll.recordings.trace import Execution, Trace
+from quoll.recordings.trace import End, Execution, Trace
 from quoll.value_analysis.value_results import ValueResults
 from tests.testing.cache.graphs import at, pool
 from tests.testing.harness import qemu
@@ -42,6 +43,7 @@ from wcet.executions.path_replay import (
     StartContents,
     by_path,
     executed,
+    first_addresses,
     random_machine,
     replay,
     replay_paths,
@@ -275,6 +277,20 @@ def test_a_missing_access_is_an_error_and_a_missing_preload_is_not() -> None:
         executed(walk("ldr r0, [r1]\n"), {}, load("kzm"), Random(1))
     (step,) = executed(walk("pld [r1]\n"), {}, load("kzm"), Random(1))
     assert step.address is None
+
+
+def test_accesses_behind_a_function_that_is_not_in_the_graph() -> None:
+    """The positions of a path have gaps where code of the execution is left out."""
+    path = walk("ldr r0, [r1]\nldrne r2, [r3]\n")
+    path = replace(path, origin=(0, 7))
+    accesses = np.array([[2, 0x100, 4], [3, 0x200, 4], [9, 0x300, 4], [10, 0x400, 4]], np.uint32)
+    execution = Execution(memoryview(bytes(4 * 12)), accesses, End.OUTSIDE)
+    found = first_addresses(execution, 2, path)
+    assert found == {0: 0x100, 1: 0x200, 7: 0x300}
+    assert [step.address for step in executed(path, found, load("kzm"), Random(1))] == [
+        0x100,
+        0x300,
+    ]
 
 
 def test_memory_types() -> None:
