@@ -97,6 +97,10 @@ class SimulatedCache:
         lines = [-1 if way.line is None else way.line for way in ways]
         return lines, [int(way.dirty) for way in ways]
 
+    def uses(self) -> tuple[list[int], int]:
+        """When each way was used, by set, then by way, and the clock, of LRU and FIFO."""
+        return [way.used for ways in self._sets for way in ways], self._clock
+
     def _find(self, line: int) -> _Way | None:
         if line in self._locked:
             return self._locked[line]

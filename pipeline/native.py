@@ -84,15 +84,16 @@ class _Instruction(ctypes.Structure):
 
 class _Cache(ctypes.Structure):
     _fields_ = [
-        *_fields("ways", "sets", "line_bytes", "round_robin", "always_hits", "counter"),
-        ("line", Num * WAYS), ("dirty", Num * WAYS),
+        *_fields("ways", "sets", "line_bytes", "policy", "always_hits", "counter", "clock"),
+        ("line", Num * WAYS), ("dirty", Num * WAYS), ("used", Num * WAYS),
     ]  # fmt: skip
 
 
 class _Level2(ctypes.Structure):
     _fields_ = [
-        *_fields("hit", "dirty_victims", "ways", "sets", "line_bytes", "round_robin", "counter"),
-        ("line", ctypes.POINTER(Num)), ("dirty", ctypes.POINTER(Num)),
+        *_fields("hit", "dirty_victims", "ways", "sets", "line_bytes", "policy", "counter",
+                 "clock"),
+        *((name, ctypes.POINTER(Num)) for name in ("line", "dirty", "used")),
     ]  # fmt: skip
 
 
@@ -221,6 +222,13 @@ def _describe(core: CoreTable, insn: Insn, *, aligned: bool, aligned8: bool) -> 
     return found
 
 
+POLICIES = {  # with one way, "one-way" is any of them
+    ReplacementPolicy.RANDOM: 0,
+    ReplacementPolicy.ROUND_ROBIN: 1,
+    ReplacementPolicy.ONE_WAY: 1,
+    ReplacementPolicy.LRU: 2,
+    ReplacementPolicy.FIFO: 3,
+}
 ACCESSES = {AccessKind.LOAD: 1, AccessKind.PRELOAD: 1, AccessKind.STORE: 2, AccessKind.SWAP: 3}
 ARRAYS = {"operands": "operand", "results": "result", "held": "hold"}
 
@@ -323,20 +331,10 @@ def _simulate(compiled: ctypes.CDLL, state: _Machine, trace: CompiledTrace) -> i
 def _compiled(machine: PipelineMachine) -> bool:
     """Whether ``simulator.c`` models the machine.
 
-    It models neither LRU nor FIFO caches, nor a TLB, nor lines locked in L2, nor a predictor.
+    It models neither a TLB, nor lines locked in L2, nor a predictor.
     """
-    caches = [machine.chip.fetch.cache, machine.chip.dcache]
-    if machine.memory.l2 is not None:
-        caches.append(machine.memory.l2)
-    return (
-        machine.tlb is None
-        and not isinstance(machine, PredictingMachine)
-        and not machine.memory.locked
-        and all(
-            cached.policy not in (ReplacementPolicy.LRU, ReplacementPolicy.FIFO)
-            for cached in caches
-        )
-    )
+    predicts = isinstance(machine, PredictingMachine)
+    return machine.tlb is None and not predicts and not machine.memory.locked
 
 
 def no_effect(trace: CompiledTrace, end: int) -> TimingError:
@@ -390,25 +388,27 @@ def exported(machine: PipelineMachine, random: SplitMix) -> _Machine:
 
 def _level2(cached: SimulatedCache, hit: int, *, dirty_victims: bool) -> _Level2:
     geometry, (lines, dirty) = cached.geometry, cached.contents()
+    used, clock = cached.uses()
     rows = Num * len(lines)
     return _Level2(
         hit=hit, dirty_victims=dirty_victims,
         ways=geometry.ways, sets=geometry.sets, line_bytes=geometry.line_bytes,
-        round_robin=cached.policy is not ReplacementPolicy.RANDOM, counter=cached.counter,
-        line=rows(*lines), dirty=rows(*dirty),
+        policy=POLICIES[cached.policy], counter=cached.counter, clock=clock,
+        line=rows(*lines), dirty=rows(*dirty), used=rows(*used),
     )  # fmt: skip
 
 
 def _export_cache(cached: SimulatedCache, state: _Cache) -> None:
     geometry = cached.geometry
     state.ways, state.sets, state.line_bytes = geometry.ways, geometry.sets, geometry.line_bytes
-    state.round_robin = cached.policy is not ReplacementPolicy.RANDOM
+    state.policy = POLICIES[cached.policy]
     state.always_hits, state.counter = cached.always_hits, cached.counter
     if geometry.ways * geometry.sets > WAYS:
         raise TimingError(f"the compiled machine has room for {WAYS} lines")
     lines, dirty = cached.contents()
+    used, state.clock = cached.uses()
     count = len(lines)
-    state.line[:count], state.dirty[:count] = lines, dirty
+    state.line[:count], state.dirty[:count], state.used[:count] = lines, dirty, used
 
 
 @cache

@@ -17,6 +17,7 @@ enum { EITHER, OLDER, ALONE };                      /* Instruction.pair */
 enum { PASSED = 1, TAKEN = 2, CACHED = 4, ACCESS = 8 }; /* Step.bits */
 enum { OUTSTANDING = 3 };
 enum { E1 = 1, E2 = 2, DUAL_LONG_AGO = -9 };
+enum { RANDOM, ROUND_ROBIN, LRU, FIFO };            /* Cache.policy */
 
 struct operand { num reg, early, late, address, passed; };
 struct result { num reg, latency; };
@@ -34,14 +35,14 @@ struct instruction {
 struct step { num instruction, bits, address, target; };
 
 struct cache {
-    num ways, sets, line_bytes, round_robin, always_hits, counter;
-    num line[WAYS], dirty[WAYS]; /* by set, then way; line -1: invalid */
+    num ways, sets, line_bytes, policy, always_hits, counter, clock;
+    num line[WAYS], dirty[WAYS], used[WAYS]; /* by set, then way; line -1: invalid */
 };
 
 /* The level-2 cache; nothing is allocated on writes. */
 struct level2 {
-    num hit, dirty_victims, ways, sets, line_bytes, round_robin, counter;
-    num *line, *dirty; /* as in struct cache */
+    num hit, dirty_victims, ways, sets, line_bytes, policy, counter, clock;
+    num *line, *dirty, *used; /* as in struct cache */
 };
 
 struct machine {
@@ -116,13 +117,28 @@ static num way_of(const num *set, num ways, num line)
     return -1;
 }
 
+/* The way of a set that was used, or filled, before the others. */
+static num oldest(const num *used, num ways)
+{
+    num way = 0;
+    for (num w = 1; w < ways; w++)
+        if (used[w] < used[way])
+            way = w;
+    return way;
+}
+
 /* The way of a set that is filled next: an invalid one, else the policy's choice. */
-static num way_to_fill(struct machine *m, const num *set, num ways, num round_robin, num *counter)
+static num way_to_fill(struct machine *m, const num *set, const num *used, num ways, num policy,
+                       num *counter)
 {
     num invalid = way_of(set, ways, -1);
     if (invalid >= 0)
         return invalid;
-    return round_robin ? (*counter = (*counter + 1) % ways) : below(m, ways);
+    if (policy == RANDOM)
+        return below(m, ways);
+    if (policy == ROUND_ROBIN)
+        return *counter = (*counter + 1) % ways;
+    return oldest(used, ways);
 }
 
 static num find(struct cache *c, num line)
@@ -131,24 +147,34 @@ static num find(struct cache *c, num line)
     return way < 0 ? -1 : first + way;
 }
 
+/* As find; LRU records the use. */
+static num use(struct cache *c, num line)
+{
+    num way = find(c, line);
+    if (way >= 0 && c->policy == LRU)
+        c->used[way] = ++c->clock;
+    return way;
+}
+
 /* Returns whether the access hit; sets victim to the dirty line that was replaced, or -1. */
 static int cache_load(struct machine *m, struct cache *c, num line, num *victim)
 {
     num first = line % c->sets * c->ways, way;
     *victim = -1;
-    if (c->always_hits || find(c, line) >= 0)
+    if (c->always_hits || use(c, line) >= 0)
         return 1;
-    way = first + way_to_fill(m, c->line + first, c->ways, c->round_robin, &c->counter);
+    way = first + way_to_fill(m, c->line + first, c->used + first, c->ways, c->policy, &c->counter);
     if (c->dirty[way])
         *victim = c->line[way];
     c->line[way] = line;
     c->dirty[way] = 0;
+    c->used[way] = ++c->clock;
     return 0;
 }
 
 static int cache_store(struct cache *c, num line)
 {
-    num way = find(c, line);
+    num way = use(c, line);
     if (c->always_hits)
         return 1;
     if (way >= 0)
@@ -203,6 +229,17 @@ static num beyond_l1(struct machine *m)
     return m->access + (m->l2_dirty && below(m, 10) < m->l2_dirty ? m->access : 0);
 }
 
+/* The place of a line in L2, or -1; LRU records the use. */
+static num use_level2(struct level2 *c, num line)
+{
+    num first = line % c->sets * c->ways, way = way_of(c->line + first, c->ways, line);
+    if (way < 0)
+        return -1;
+    if (c->policy == LRU)
+        c->used[first + way] = ++c->clock;
+    return first + way;
+}
+
 /* Cycles to the first word of a line at an address. */
 static num filled(struct machine *m, num addr)
 {
@@ -210,12 +247,14 @@ static num filled(struct machine *m, num addr)
     if (!c || addr < 0)
         return beyond_l1(m);
     num line = addr / c->line_bytes, first = line % c->sets * c->ways, dirty, way;
-    if (way_of(c->line + first, c->ways, line) >= 0)
+    way = use_level2(c, line);
+    if (way >= 0)
         return c->hit;
-    way = first + way_to_fill(m, c->line + first, c->ways, c->round_robin, &c->counter);
+    way = first + way_to_fill(m, c->line + first, c->used + first, c->ways, c->policy, &c->counter);
     dirty = c->dirty[way] && c->dirty_victims;
     c->line[way] = line;
     c->dirty[way] = 0;
+    c->used[way] = ++c->clock;
     return m->access + (dirty ? m->access : 0);
 }
 
@@ -225,11 +264,10 @@ static num written(struct machine *m, num addr)
     struct level2 *c = m->l2;
     if (!c || addr < 0)
         return beyond_l1(m);
-    num line = addr / c->line_bytes, first = line % c->sets * c->ways;
-    num way = way_of(c->line + first, c->ways, line);
+    num way = use_level2(c, addr / c->line_bytes);
     if (way < 0)
         return m->access;
-    c->dirty[first + way] = 1;
+    c->dirty[way] = 1;
     return c->hit;
 }
 
@@ -694,7 +732,7 @@ enum { COLD, POLLUTED, MIXED, CONTENTS, FOREIGN = 1 << 23 };
 
 static void draw_cache(struct machine *m, struct cache *c, const num *own, num count, num contents)
 {
-    c->round_robin = (num)bits(m, 1);
+    c->policy = bits(m, 1) ? ROUND_ROBIN : RANDOM;
     c->counter = below(m, c->ways);
     for (num w = 0; w < c->sets * c->ways; w++) {
         num set = w / c->ways;
@@ -728,7 +766,7 @@ static void draw_level2(struct machine *m, const num *code, num codes, const num
 {
     struct level2 *c = m->l2;
     num contents = below(m, CONTENTS);
-    c->round_robin = (num)bits(m, 1);
+    c->policy = bits(m, 1) ? ROUND_ROBIN : RANDOM;
     c->counter = below(m, c->ways);
     for (num w = 0; w < c->sets * c->ways; w++) {
         c->line[w] = contents == COLD ? -1 : (FOREIGN + w % c->ways) * c->sets + w / c->ways;

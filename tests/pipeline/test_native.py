@@ -11,10 +11,12 @@ from random import Random
 
 import pytest
 
+from cache.cache_simulator import SimulatedCache
+from cache.policy import ReplacementPolicy
 from pipeline import native
 from pipeline.core import load_core
 from pipeline.native import CompiledTrace, Instructions, SplitMix, execute, execute_in_turn
-from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
 from pipeline.timing_model import CoreProfile
 from quoll.errors import TimingError
 from quoll.intervals.strided_interval import ValueSet
@@ -76,6 +78,29 @@ def test_the_same_cycles_as_in_python(board: Board) -> None:
             ends.append((run(machine, trace), draws.state))
         assert ends[0] == ends[1], f"seed {seed}"
     assert operations > 30
+
+
+@pytest.mark.parametrize("policy", ReplacementPolicy)
+def test_every_policy_replaces_the_same_lines_as_in_python(policy: ReplacementPolicy) -> None:
+    """Loads and stores of six lines of one set, of four ways."""
+    load, store = (at(insn, 4 * i) for i, insn in enumerate(pool("ldr r0, [r1]\nstr r0, [r1]\n")))
+    core, geometry = load_core("arm1136", CoreProfile.NOMINAL), KZM.geometries[0]
+    for seed in range(40):
+        random = Random(seed)
+        steps = [
+            ExecutedInsn(insn, True, False, DATA + way * geometry.size // geometry.ways)
+            for insn, way in (
+                (random.choice((load, store)), random.randrange(6)) for _ in range(40)
+            )
+        ]
+        trace = CompiledTrace.of(Instructions(core), steps)
+        ends = []
+        for run in (in_python, lambda m, t: (execute(m, t), t.issued.tolist())):
+            draws = SplitMix(seed)
+            caches = [SimulatedCache(geometry, policy, draws) for _ in range(2)]
+            chip = FetchAndCaches(caches[0], caches[1], 0, draws)
+            ends.append(run(PipelineMachine(core, MemoryBus(KZM.memory), chip), trace))
+        assert ends[0] == ends[1], f"seed {seed}"
 
 
 def test_executions_in_turn_take_the_same_cycles_as_in_python(

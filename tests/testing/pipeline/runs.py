@@ -230,7 +230,7 @@ def random_machine(
 def _level2(board: Board, random: Random) -> SimulatedCache:
     """A small second-level cache with some of the program's lines."""
     line = board.line_bytes
-    policy = random.choice([ReplacementPolicy.RANDOM, ReplacementPolicy.ROUND_ROBIN])
+    policy = random.choice(list(ReplacementPolicy))
     cached = SimulatedCache(CacheGeometry(1024 * line, 8, line), policy, random)
     lines = [
         base // line + 128 * k + i for base in (CODE, DATA) for k in range(9) for i in range(9)

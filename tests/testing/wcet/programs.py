@@ -10,6 +10,7 @@ from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
+from pipeline.native import Instructions
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import LR, PC, SP, Condition, Insn
 from quoll.image.image import Image
@@ -22,7 +23,13 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult
 from wcet.analysis.stage_times import StageLog
 from wcet.executions.path_replay import ReplayPath as Walk
-from wcet.executions.path_replay import StartContents, executed, random_machine, replay
+from wcet.executions.path_replay import (
+    StartContents,
+    executed,
+    nominal_core,
+    random_machine,
+    replay,
+)
 
 CODE = "-Wl,-Ttext=0xf0010000"
 STACK = 0xF0200000
@@ -259,6 +266,9 @@ def check(
     """
     entry, symbol = result.entries[name], result.image.symbol(name)
     thumb, cases = symbol is not None and symbol.thumb, []
+    platform = result.platform
+    core, aligned = nominal_core(platform.timing), platform.hierarchy.aligned
+    known = Instructions(core, aligned=aligned)
     for number in range(inputs):
         random = Random(f"{seed} {number}")
         pcs, accesses = run(result.image, entry.address, random, thumb=thumb, varied=varied)
@@ -267,11 +277,10 @@ def check(
         charged = path_cycles(entry.costs, (PathStep(v.node, v.edge) for v in visits))
         most = 0
         for state in range(states):
-            steps = executed(path, accesses, result.platform, random)
-            machine = random_machine(
-                result.platform, steps, list(StartContents)[state % len(StartContents)], random
-            )
-            most = max(most, replay(machine, steps, exception=False))
+            steps = executed(path, accesses, platform, random)
+            contents = list(StartContents)[state % len(StartContents)]
+            machine = random_machine(platform, steps, contents, random)
+            most = max(most, replay(machine, steps, exception=False, instructions=known))
         assert most <= charged <= entry.cycles, (seed, number, most, charged, entry.cycles)
         cases.append(Case(entry.cycles, charged, most))
     return cases
