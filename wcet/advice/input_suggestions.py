@@ -16,7 +16,7 @@ from quoll.errors import WcetError
 from quoll.facts.anchors import anchored
 from quoll.facts.memory_facts import PointsIntoFact, UnknownPointsIntoFact
 from quoll.facts.read import Facts
-from quoll.image.memory_map import Cacheability
+from quoll.image.memory_map import Cacheability, RegionKind
 from quoll.inlining.sharing import NEVER
 from quoll.inlining.vivu import VivuSettings
 from quoll.preemption.segments import undivided
@@ -40,6 +40,7 @@ STACK = "advised_stack"
 STACK_TOP = re.compile(r"stack.*(top|end|base|limit)|(top|end|base|limit).*stack", re.IGNORECASE)
 STACK_ALIGNED = 8  # bytes, by the procedure call standard
 MOST_STACKS = 4  # stacks tried
+STACK_ROOM = 1 << 12  # bytes below an example for sp
 MOST_ACCESSES = 3
 MOST_CONTEXTS = 20_000  # of an entry that is tried without summaries
 SP = 13
@@ -102,7 +103,7 @@ def _trials(
     ]
     yield from _of_outside(result, options)
     yield from _of_devices(result, options, run, accesses)
-    yield from _of_stack(result, entry, options, run.facts)
+    yield from _of_stack(result, entry, options, run)
     yield from _of_memory(result, options, run.facts)
     yield from _of_accesses(result, entry, options, run.facts, accesses)
     platform = result.platform
@@ -195,14 +196,14 @@ def _of_devices(
 
 
 def _of_stack(
-    result: AnalysisResult, entry: EntryResult, options: AnalysisOptions, facts: Facts
+    result: AnalysisResult, entry: EntryResult, options: AnalysisOptions, run: AnalysisRun
 ) -> Iterator[_Trial]:
-    """Places of sp at the entry: symbols with names for tops of stacks.
+    """Places of sp at the entry: symbols with names for tops of stacks, else the end of RAM.
 
     Each is tried together with the place of accesses of unknown address: while these may hit any
     line, known lines of the stack save little.
     """
-    place = result.function(entry.address)
+    place, facts = result.function(entry.address), run.facts
     if any(fact.register == SP and fact.place == place for fact in facts.of(PointsIntoFact)):
         return
     image = result.image
@@ -213,7 +214,11 @@ def _of_stack(
             continue
         if any(s.addr < symbol.addr <= s.addr + s.size for s in writable):
             tops.setdefault(symbol.addr, symbol.name)
-    for address, name in sorted(tops.items())[:MOST_STACKS]:
+    named = {
+        address: f"sp is {address:#x}, which is {printable(name)}, whenever the entry is reached"
+        for address, name in sorted(tops.items())[:MOST_STACKS]
+    }
+    for address, condition in (named or _at_end_of_ram(result, run)).items():
         lines = (
             f"region {STACK}{address:x} from {address:#x} to {address:#x} is cached",
             f"register r13 at {place} points into {STACK}{address:x}",
@@ -223,10 +228,25 @@ def _of_stack(
             "\n".join(lines),
             options,
             "".join(f"{line}\n" for line in lines),
-            f"sp is {address:#x}, which is {printable(name)}, whenever the entry is reached"
-            + (f"; and {IN_DATA}" if len(lines) > 2 else ""),
+            condition + (f"; and {IN_DATA}" if len(lines) > 2 else ""),
             "it is not known where the stack is, so that an access to it may be to any line",
         )
+
+
+def _at_end_of_ram(result: AnalysisResult, run: AnalysisRun) -> dict[int, str]:
+    """An example for sp: an address in RAM where the ELF has nothing, with the condition."""
+    sections = [s for s in result.image.sections if s.size]
+    for region in run.platform.hierarchy.memory.regions:
+        top = (region.high + 1) // STACK_ALIGNED * STACK_ALIGNED - STACK_ALIGNED
+        used = any(s.addr <= top and top - STACK_ROOM < s.addr + s.size for s in sections)
+        held = any(region.low <= s.addr <= region.high for s in sections)
+        if region.kind is RegionKind.CACHED and region.fixed and held and not used:
+            return {
+                top: f"sp is {top:#x} whenever the entry is reached; this is an example, the end "
+                f"of {printable(region.name)}: write the address that start-up code and callers "
+                "give it"
+            }
+    return {}
 
 
 def _of_memory(result: AnalysisResult, options: AnalysisOptions, facts: Facts) -> Iterator[_Trial]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pipeline.costs import CostCause
+from quoll.assumptions import S4
 from quoll.facts.memory_facts import UnknownPointsIntoFact
 from quoll.fitting import fitted
 from wcet.analysis.result import AnalysisResult, EntryResult
@@ -137,6 +138,9 @@ def _remedies(
         yield f"  {outside.fact}"
     causes = entry.cycles_by_cause()
     data = (causes[CostCause.LOAD_MISS] + causes[CostCause.STORE]) / entry.cycles
+    if data >= MUCH and any(one.name == S4.name for one in entry.assumptions):
+        place = result.function(entry.address)
+        yield f"  where the stack is: register r13 at {place} points into a region"
     if data >= MUCH and not result.located.of(UnknownPointsIntoFact):
         yield f"  where accesses of unknown address point: data accesses take {data:.0%}"
     for loop in sorted(loops.values(), key=_excess, reverse=True):

@@ -21,6 +21,8 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.cli import main
 from wcet.platforms.platform_model import load
+from wcet.reports.result_text import TextStyle
+from wcet.reports.screen import Screen, to_screen
 
 SOURCE = """\
 unsigned table[16], other;
@@ -121,6 +123,22 @@ def test_memory_that_nobody_described(tmp_path: Path) -> None:
     assert stack.endswith("accesses of unknown address point into advised_data")
     (tmp_path / "kernel.facts").write_text(f"{ram}\n{stack}\n")
     assert not [line for line in check_each(elf, "main", tmp_path, *QUIET) if "r13" in line]
+
+
+@pytest.mark.slow("analyses the program again for each suggestion")
+def test_a_stack_that_no_symbol_names(tmp_path: Path) -> None:
+    """The end of RAM is an example, and the condition says so."""
+    elf = build(SOURCE, optimise="-O0", link=("-Wl,-Ttext=0xf0010000",))
+    levers = advised(elf, "main", *QUIET)["levers"]
+    (stack,) = (lever for lever in levers if "r13" in lever["line"])
+    assert "register r13 at main points into advised_stackf7fffff8" in stack["line"]
+    assert "this is an example, the end of RAM in the kernel window" in stack["condition"]
+    assert stack["saves"] > bound(elf, "main", *QUIET) / 2
+    options = AnalysisOptions(entries=("main",), platform="kzm", neighbouring_facts=False)
+    style = TextStyle(color=False, paths="brief", stats=False, columns=80)
+    shown = to_screen(analyse(elf, options, SilentStageLog()), style, Screen(80, 24))
+    assert "where the stack is: register r13 at main points into a region" in shown
+    check_each(elf, "main", tmp_path, *QUIET)
 
 
 @pytest.mark.slow("analyses the program again for each suggestion")
