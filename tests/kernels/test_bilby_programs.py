@@ -12,9 +12,10 @@ import pytest
 
 from bench import interrupts, ipc
 from bench.interrupts import AT_USER, interrupts_taken
+from campaigns.kernel_bounds import sizes
 from quoll.image.image import Image
-from quoll.recordings.trace import Trace
-from tests.testing.bilby.build import BUILDS, RUN, output
+from quoll.recordings.trace import Execution, Trace
+from tests.testing.bilby.build import BOARDS, BUILDS, RUN, output
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
 from tests.testing.harness import qemu
@@ -75,6 +76,31 @@ def test_equals_have_equal_shares(build: str) -> None:
     env = {**os.environ, "BILBY_TIMEOUT": "500"}
     text = output(RUN, build, "shares", "-icount", "shift=3,sleep=off", env=env)
     assert check_tap(COMMENT.sub("", text.replace("\r", ""))).lines
+
+
+# The vectors of undefined instruction, prefetch abort, data abort, interrupt.
+SCHEDULING = {0xFFFF0000 + offset for offset in (0x4, 0xC, 0x10, 0x18)}
+
+
+@pytest.mark.parametrize("board", spread(BOARDS, 1))
+def test_executions_have_the_fixed_sizes(board: str, tmp_path: Path) -> None:
+    """Lists of blocked threads and the memory of one retype are as long as docs/ilp.md says."""
+    build, trace = f"{board}-before", tmp_path / "trace"
+    check_tap(qemu.record(trace, build, "fixed_sizes").replace("\r", ""))
+    executed = Trace.read(trace).executions
+    symbols = Image.load(products.kernel(build)).symbols
+    (removal,), (chunk,) = symbols.named("blocked_thread"), symbols.named("create_clear_chunk")
+    longest = sizes()
+    removed = {e.pcs[0] for e in executed if count(e, removal.addr) == longest["blocked_threads"]}
+    assert removed == SCHEDULING
+    assert max(count(e, removal.addr) for e in executed) == longest["blocked_threads"]
+    # The function is called once more, for the bytes behind the last whole chunk.
+    assert max(count(e, chunk.addr) for e in executed) == longest["object_chunks"] + 1
+
+
+def count(execution: Execution, address: int) -> int:
+    """How often an execution reaches the instruction at ``address``."""
+    return execution.pcs.tolist().count(address)
 
 
 def test_the_table_of_interrupts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
