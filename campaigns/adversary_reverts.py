@@ -47,6 +47,7 @@ FOUND_BY = {
         "tests/wcet/analysis/test_request_key.py", "tests/quoll/results/test_cache_key.py",
         "tests/quoll/results/test_versions.py", "tests/wcet/analysis/test_prepared.py",
         "tests/wcet/analysis/test_context_switches.py", "tests/wcet/sweep/test_matrix.py",
+        "tests/wcet/analysis/test_stored_summaries.py",
     )),
     "02": FoundBy((), (
         "tests/quoll/results/test_results_store.py", "tests/loopbounds/proof/test_cached_bounds.py",

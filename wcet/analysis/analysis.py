@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ilp.constraints.constraint import unused_constraints
 from loopbounds.proof.bound import LoopBound
@@ -44,7 +45,10 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog, StageUse
 from wcet.platforms.platform_model import INTERRUPT, Platform
 
-__all__ = ["analyse", "cached_or_prepared", "interrupt_latency"]
+if TYPE_CHECKING:
+    from wcet.analysis.preparation import ValuedEntry
+
+__all__ = ["analyse", "cached_or_prepared", "cached_or_valued", "interrupt_latency"]
 
 
 def analyse(kernel: Path, options: AnalysisOptions, stages: StageLog) -> AnalysisResult:
@@ -143,7 +147,7 @@ def all_cached_or_prepared(run: AnalysisRun, later: list[Future[None]]) -> list[
         here = os.getpid() == process
         own = run if here else replace(run, stages=StageLog(verbose=False))
         name = missing[index]
-        found = prepared(own, name, run.entries[name])
+        found, _ = computed(own, name, run.entries[name])
         put = partial(run.store.put, name, run.entries[name], found)
         if here:
             later.append(submit(put))
@@ -160,11 +164,19 @@ def all_cached_or_prepared(run: AnalysisRun, later: list[Future[None]]) -> list[
 
 def cached_or_prepared(run: AnalysisRun, name: str, address: int) -> Prepared:
     """The results of the stages before the integer program, computed or cached."""
+    return cached_or_valued(run, name, address)[0]
+
+
+def cached_or_valued(
+    run: AnalysisRun, name: str, address: int
+) -> tuple[Prepared, ValuedEntry | None]:
+    """The same with the values of the entry, if they had to be computed."""
     found = cached_entry(run, name, address)
-    if found is None:
-        found = prepared(run, name, address)
-        run.store.put(name, address, found)
-    return found
+    if found is not None:
+        return found, None
+    found, entry = computed(run, name, address)
+    run.store.put(name, address, found)
+    return found, entry
 
 
 def cached_entry(run: AnalysisRun, name: str, address: int) -> Prepared | None:
@@ -173,16 +185,17 @@ def cached_entry(run: AnalysisRun, name: str, address: int) -> Prepared | None:
         return run.store.get(name, address)
 
 
-def prepared(run: AnalysisRun, name: str, address: int) -> Prepared:
-    """The results of the stages before the integer program.
+def computed(run: AnalysisRun, name: str, address: int) -> tuple[Prepared, ValuedEntry]:
+    """The results of the stages before the integer program, and the values among them.
 
-    They are imported here: a cached entry needs none of them, and they are half of a start's
+    The stages are imported here: a cached entry needs none of them, and they are half of a start's
     imports.
     """
     from wcet.analysis.entry_stages import AnalysisTarget
-    from wcet.analysis.preparation import prepare
+    from wcet.analysis.preparation import prepared, valued
 
-    return prepare(AnalysisTarget(run, name, address))
+    entry = valued(AnalysisTarget(run, name, address))
+    return prepared(entry), entry
 
 
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:

@@ -177,7 +177,7 @@ def _bounds(
 ) -> list[EntryBound]:
     """The bounds from all starts, solved now or cached."""
     options = run.options
-    entry = "" if options.programs else run.store.key_of(name, address, prepared)
+    entry = "" if options.programs else run.store.programs_key(name, address, prepared)
     store = SolutionStore(options.store, entry, prepared.paths, inputs, options.parameters)
     found = [
         bound_of_paths(run, paths, one, store.cached(number, paths))

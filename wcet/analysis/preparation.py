@@ -73,6 +73,8 @@ class ValuedEntry(ValuedCode):
     unmasking: tuple[int, ...]  # instructions after which interrupts may be unmasked
     summaries: tuple[FunctionSummary, ...]
     never_returning: tuple[str, ...]  # functions, each with its evidence
+    solved: bool  # this and the next as in ``Prepared``
+    cut_off: bool
 
     @property
     def shared(self) -> tuple[SummarisedFunction, ...]:
@@ -90,8 +92,9 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         code, as_loaded = _started(code)
         reached = programmed(code)
         refuse_bare_offsets(reached, code.run.image, code.run.facts)
-        program, switches = context_switches(code, reached, prepare, _followed)
-        program, shared = shared_functions(code, program)
+        switches = context_switches(code, reached, prepare, _followed)
+        shared = shared_functions(code, switches.program)
+        program = shared.program
         found = with_values(code, program)
         image = found.read_again(code.run.image)
         if image is code.run.image:
@@ -101,7 +104,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
     refuse_returns_to_code(graph, run.image, values, run.facts, run.exits)
     if run.platform.hierarchy.aligned:
         refuse_unaligned(values, run.image)
-    summaries = (*shared, *switches)
+    summaries = (*shared.found, *switches.found)
     _refuse_too_short(code, (graph, *(p.graph for one in summaries for p in one.paths)))
     unmasking = {*may_unmask(values), *(a for one in summaries for a in one.unmasking)}
     unmasking |= {code.address & ~1} & run.facts.regions.unmasked.keys()
@@ -128,6 +131,8 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         tuple(sorted(unmasking)),
         summaries,
         never_returning(reached, run.image),
+        switches.solved or shared.solved,
+        switches.cut_off or shared.cut_off,
     )
 
 
@@ -171,7 +176,8 @@ def _followed(code: AnalysisTarget) -> SwitchPaths:
         found = bounded(entry, [undivided(entry.graph)])
     inside = BoundedGraph(entry.graph, found.bounds)
     of_loops = (assumption for bound in found.bounds for assumption in bound.assumed)
-    return SwitchPaths((inside,), (*entry.assumptions, *of_loops), entry.unmasking)
+    cut_off = entry.cut_off or not all(map(code.run.store.is_final, found.bounds))
+    return SwitchPaths((inside,), (*entry.assumptions, *of_loops), entry.unmasking, cut_off)
 
 
 def prepare(code: AnalysisTarget) -> Prepared:
@@ -199,7 +205,8 @@ def prepared(entry: ValuedEntry) -> Prepared:
         entry.shared,
         entry.unmasking,
         entry.never_returning,
-        bool(entry.summaries),
+        entry.solved,
+        entry.cut_off,
     )
 
 

@@ -2,10 +2,14 @@
 
 Its key consists of the key of the request (``wcet.analysis.request_key``) and the entry. Facts that
 only the integer program reads are not in it: after an edit of a constraint only that program is
-solved again. Facts are compared by their meaning; their lines are updated when a record is read. A
-record is written only if every loop is bounded or has a parameter, the clock cannot have cut off a
-proof attempt, and no costs are solutions of other integer programs: of functions with a summary,
-and of context switches.
+solved again. Facts are compared by their meaning; their lines are updated when a record is read.
+
+Costs may contain solutions of other integer programs: of functions with a summary, and of context
+switches. Then the key has all facts with their lines, by which these solutions name them, and the
+values of parameters.
+
+A record is written only if every loop is bounded or has a parameter, and the clock cannot have cut
+off a proof attempt or one of these solutions.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.results.cache_key import key_of
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.request_key import matters, request_key
+from wcet.analysis.request_key import LEFT_OUT, matters, request_key, solutions_key
 from wcet.platforms.platform_model import Platform
 
 __all__ = [
@@ -89,7 +93,9 @@ class SummarisedFunction:
 class Prepared:
     """An entry before its integer programs, one for each start of paths.
 
-    ``solved``: its costs contain solutions of other programs, which read facts and parameters, too.
+    ``solved``: other programs were solved before, which read facts and parameters, too: its costs
+    contain their solutions. ``cut_off``: the clock may have cut off one of these, or a proof for
+    one.
     """
 
     paths: tuple[PreparedPaths, ...]
@@ -99,6 +105,7 @@ class Prepared:
     unmasking: tuple[int, ...] = ()  # instructions after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with its evidence
     solved: bool = False
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +132,15 @@ class PreparedStore:
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.bounds.budget.limits.process.seconds
         self._models = options.bounds.models is not None
-        self._request = ""
+        self._request = self._solutions = ""
         if self._store.enabled:
             self._request = request_key(options, image, platform, facts, exits)
+            self._solutions = solutions_key(options, facts)
 
-    def key(self, name: str, address: int) -> str:
-        """The cache key of an entry; empty: no key."""
-        return "" if self._models else self.identity(name, address)
+    def key(self, name: str, address: int, *, solved: bool = False) -> str:
+        """The cache key of an entry; ``solved``: other programs are before. Empty: no key."""
+        key = "" if self._models else self.identity(name, address)
+        return key and key_of("solved", key, self._solutions) if solved else key
 
     def identity(self, name: str, address: int) -> str:
         """The hash of all inputs of an entry's stages; empty: nothing is stored."""
@@ -139,9 +148,12 @@ class PreparedStore:
 
     def get(self, name: str, address: int) -> Prepared | None:
         """The record of an entry, if there is one."""
-        key = self.key(name, address)
-        record: PreparedRecord | None = self._store.load(key, PreparedRecord) if key else None
-        return None if record is None else relocated(record.prepared, record.sources, self._sources)
+        for solved in (False, True):
+            key = self.key(name, address, solved=solved)
+            record: PreparedRecord | None = self._store.load(key, PreparedRecord) if key else None
+            if record is not None:
+                return relocated(record.prepared, record.sources, self._sources)
+        return None
 
     def put(self, name: str, address: int, prepared: Prepared) -> None:
         """Store the record of an entry, if it is final."""
@@ -152,10 +164,24 @@ class PreparedStore:
     def key_of(self, name: str, address: int, prepared: Prepared) -> str:
         """The key of the results of an entry; empty: they are not final, so not stored."""
         bounds = [bound for paths in prepared.paths for bound in paths.bounds]
-        final = not prepared.solved and all(map(self._final, bounds))
-        return self.key(name, address) if final else ""
+        final = not prepared.cut_off and all(map(self.is_final, bounds))
+        return self.key(name, address, solved=prepared.solved) if final else ""
 
-    def _final(self, bound: LoopBound) -> bool:
+    def programs_key(self, name: str, address: int, prepared: Prepared) -> str:
+        """The key of the costs in the integer programs of an entry; empty as for ``key_of``.
+
+        Repeated proofs may give other bounds of loops, so it has the cycles of replaced functions.
+        """
+        key = self.key_of(name, address, prepared)
+        if not key or not prepared.solved:
+            return key
+        replaced = [
+            [(at, one.cycles, one.limited) for at, one in paths.graph.guidance.replaced.items()]
+            for paths in prepared.paths
+        ]
+        return key_of("costs", key, replaced, left_out=LEFT_OUT)
+
+    def is_final(self, bound: LoopBound) -> bool:
         """Whether a bound is final: proved, or with a failed proof within its time limit."""
         if not bound.final or (bound.bound is None and not self._parameters):
             return False

@@ -21,7 +21,7 @@ from quoll.results.versions import Version, file_version, versions
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.platforms.platform_model import Platform
 
-__all__ = ["CODE", "LEFT_OUT", "matters", "request_key"]
+__all__ = ["CODE", "LEFT_OUT", "matters", "request_key", "solutions_key"]
 
 CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 RESULTS_FOLDER = "the place of stored results does not change them"
@@ -43,7 +43,7 @@ LEFT_OUT: LeftOut = {
         "sources": FACTS,
         "neighbouring_facts": FACTS,
         "exits": "the key covers the addresses that they name",
-        "parameters": "only the integer program reads them; the key of its solution has them",
+        "parameters": "only integer programs read them; the keys of their solutions have them",
         "store": RESULTS_FOLDER,
         "programs": "their folder changes no bound, and no solution is reused then",
         "interrupts": "the latency is computed anew from the bounds of the entries",
@@ -85,6 +85,16 @@ def request_key(
         programs(),
         left_out=LEFT_OUT,
     )
+
+
+def solutions_key(options: AnalysisOptions, facts: Facts) -> str:
+    """The key of the inputs that only integer programs read, for results that contain solutions.
+
+    Solutions of functions with a summary name the facts that limit counts by file, line and text.
+    """
+    sources = [(f.source.file, f.source.line, f.source.text) for f in facts.facts]
+    parameters = sorted(options.parameters.items())
+    return key_of("solutions", tuple(facts.facts), sources, parameters, left_out=LEFT_OUT)
 
 
 def programs() -> tuple[Version, ...]:

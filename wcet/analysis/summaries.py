@@ -10,7 +10,7 @@ its callers: values, caches and pipeline are unknown at its start.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
@@ -54,6 +54,7 @@ from wcet.analysis.entry_stages import (
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.prepared import Prepared, PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
+from wcet.analysis.run import AnalysisRun
 from wcet.result_classes.branches import excluded_branches, with_branches
 from wcet.result_classes.class_bounds import bounds_by_results
 from wcet.result_classes.readers import may_decide
@@ -62,6 +63,7 @@ from wcet.result_classes.returned_words import result_classes, returned_words
 __all__ = [
     "BoundedGraph",
     "FunctionSummary",
+    "Summaries",
     "SwitchPaths",
     "context_switches",
     "shared_functions",
@@ -90,6 +92,7 @@ class SwitchPaths:
     paths: tuple[BoundedGraph, ...]
     assumptions: tuple[Assumption, ...]
     unmasking: tuple[int, ...]
+    cut_off: bool
 
 
 Follow = Callable[[AnalysisTarget], SwitchPaths]
@@ -113,6 +116,16 @@ class FunctionSummary:
     unbounded: UnboundedLoop | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """A program with summaries; ``solved`` and ``cut_off`` as in ``Prepared``, for all attempts."""
+
+    program: Program
+    found: tuple[FunctionSummary, ...]
+    solved: bool
+    cut_off: bool
+
+
 class _Rejected(Enum):
     """The reason for which a function has no summary."""
 
@@ -120,9 +133,28 @@ class _Rejected(Enum):
     TESTS = "callers have to see its tests for interrupts, or that it acknowledges one"
 
 
-def shared_functions(
-    code: AnalysisTarget, program: Program
-) -> tuple[Program, tuple[FunctionSummary, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """The proofs and the solutions of an attempt, as far as it is made."""
+
+    bounds: list[LoopBound] = field(default_factory=list)
+    solutions: list[IlpSolution] = field(default_factory=list)
+
+    def cut_off(self, run: AnalysisRun) -> bool:
+        """Whether the clock may have cut off one of them."""
+        final = all(map(run.store.is_final, self.bounds))
+        return not (final and all(one.optimal for one in self.solutions))
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """The summary of a function, or the reason why it has none; ``cut_off`` as in ``Prepared``."""
+
+    found: FunctionSummary | _Rejected
+    cut_off: bool = False
+
+
+def shared_functions(code: AnalysisTarget, program: Program) -> Summaries:
     """``program`` with summaries of functions, callees first, if its inlining grows too large.
 
     Raises UnboundedLoop if loops prevent summaries, and inlining is too large without these. A
@@ -131,26 +163,38 @@ def shared_functions(
     original = code
     refuse_unexpandable(program, code.address & ~1, code.run.image)  # before any work
     candidates, stacks = _candidates(code, program), _stacks_of(code, program)
-    found: list[FunctionSummary] = []
+    attempts: list[_Attempt] = []
     unbounded: list[UnboundedLoop] = []
     for function, callees in candidates.candidates():
         with code.stage("shared functions"):
-            summary = _of_call(_called(code, function, stacks), callees)
+            attempt = _of_call(_called(code, function, stacks), callees)
+        attempts.append(attempt)
+        summary = attempt.found
         if isinstance(summary, _Rejected):
             if summary is _Rejected.TESTS:
                 candidates.leave(function)
             continue
         candidates.replace_by(function, summary.replacement)
-        found.append(summary)
         if summary.unbounded is not None:
             unbounded.append(summary.unbounded)
             code = _once(code, summary.unbounded)
     if not unbounded:
-        return candidates.program, tuple(found)
+        return _summaries(candidates.program, attempts)
     loops = {one.addr for error in unbounded for one in error.missing}
     if candidates.exceeds_without(program, _holding(program, loops)):
         raise all_unbounded(unbounded)
-    return _bounded_functions(original, program, stacks)
+    bounded_ones = _bounded_functions(original, program, stacks)
+    return replace(bounded_ones, cut_off=bounded_ones.cut_off or _cut_off(attempts))
+
+
+def _summaries(program: Program, attempts: Sequence[_Attempt]) -> Summaries:
+    """All summaries that these attempts have found."""
+    found = tuple(one.found for one in attempts if isinstance(one.found, FunctionSummary))
+    return Summaries(program, found, bool(attempts), _cut_off(attempts))
+
+
+def _cut_off(attempts: Sequence[_Attempt]) -> bool:
+    return any(one.cut_off for one in attempts)
 
 
 def _once(code: AnalysisTarget, error: UnboundedLoop) -> AnalysisTarget:
@@ -175,21 +219,23 @@ def _holding(program: Program, addresses: Set[int]) -> set[int]:
     }
 
 
-def _bounded_functions(
-    code: AnalysisTarget, program: Program, stacks: StackSpans
-) -> tuple[Program, tuple[FunctionSummary, ...]]:
+def _bounded_functions(code: AnalysisTarget, program: Program, stacks: StackSpans) -> Summaries:
     """``program`` with summaries of the functions whose loops all have bounds."""
     candidates = _candidates(code, program)
-    found: list[FunctionSummary] = []
+    attempts: list[_Attempt] = []
     for function, callees in candidates.candidates():
         with code.stage("shared functions"):
-            summary = _of_call(_called(code, function, stacks), callees)
+            attempt = _of_call(_called(code, function, stacks), callees)
+        summary = attempt.found
         if summary is _Rejected.TESTS:
             candidates.leave(function)
-        elif isinstance(summary, FunctionSummary) and summary.unbounded is None:
-            candidates.replace_by(function, summary.replacement)
-            found.append(summary)
-    return candidates.program, tuple(found)
+        elif isinstance(summary, FunctionSummary):
+            if summary.unbounded is not None:
+                attempt = _Attempt(_Rejected.DEPENDS, attempt.cut_off)
+            else:
+                candidates.replace_by(function, summary.replacement)
+        attempts.append(attempt)
+    return _summaries(candidates.program, attempts)
 
 
 def _candidates(code: AnalysisTarget, program: Program) -> SummaryCandidates:
@@ -203,8 +249,15 @@ def _called(code: AnalysisTarget, function: int, stacks: StackSpans) -> Analysis
     return replace(code, address=function, origin=origin)
 
 
-def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejected:
-    """The summary of a function; the reason if it has none.
+def _of_call(code: AnalysisTarget, program: Program) -> _Attempt:
+    """The attempt to summarise a function."""
+    effort = _Effort()
+    found = _tried(code, program, effort)
+    return _Attempt(found, effort.cut_off(code.run))
+
+
+def _tried(code: AnalysisTarget, program: Program, effort: _Effort) -> FunctionSummary | _Rejected:
+    """The summary of a function; the reason if it has none. ``effort`` gets the work for it.
 
     Its behaviour depends on callers also if it stores into a stack whose place only they know: S4
     is not assumed there. If a loop has no bound, the summary is provisional: it names the loop, and
@@ -229,6 +282,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     stores = program.left[function].stores
     part = undivided(graph)
     bounds = bounded(valued, [part]).bounds
+    effort.bounds.extend(bounds)
     inside = BoundedGraph(graph, bounds)
     replacement = FunctionReplacement(
         None,
@@ -263,6 +317,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         if not any(is_total(c.fact) for c in resolve_constraints(graph, run.facts)):
             raise
         return _Rejected.DEPENDS  # the fact is about the whole path: no path makes such a call
+    effort.solutions.append(result.solution)
     if result.parametric is not None or any(b.bound is None for b in bounds):
         return _Rejected.DEPENDS
 
@@ -270,9 +325,11 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         costs: Costs, rows: tuple[ProvedRow, ...], more: tuple[Constraint, ...]
     ) -> IlpSolution:
         charged_paths = replace(paths, costs=costs)
-        return paths_result(
+        found = paths_result(
             run, code.name, function, charged_paths, whole=False, more=more, exclusions=rows
-        ).solution
+        )
+        effort.solutions.append(found.solution)
+        return found.solution
 
     classes = result_classes(values) if may_decide(program, function) else ()
     limited = bounds_by_results(classes, result.constraints, costs, result.solution, solved)
@@ -335,7 +392,7 @@ def _fixes_callers(code: AnalysisTarget) -> bool:
 
 def context_switches(
     code: AnalysisTarget, program: Program, prepare: Prepare, follow: Follow
-) -> tuple[Program, tuple[FunctionSummary, ...]]:
+) -> Summaries:
     """``program`` with the cycles of the functions in it that switch contexts.
 
     Such a function is an entry of its own for ``prepare``, or for ``follow`` if no cycles are
@@ -349,10 +406,10 @@ def context_switches(
     blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
     open_ = sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None})
     if not open_:
-        return program, ()
+        return _summaries(program, ())
     run = replace(code.run, image=code.run.image.starting_with(()))  # callers may store
     stacks = _stacks_of(code, program)
-    found: list[FunctionSummary] = []
+    attempts: list[_Attempt] = []
     for called in open_:
         handler = replaced[called].handler
         function = called if handler is None else handler
@@ -361,19 +418,19 @@ def context_switches(
         origin = PathOrigin(arrival, (*code.origin.switching, function), stacks)
         inside = AnalysisTarget(run, run.image.place(function), function, origin)
         if code.run.options.summary_settings.cycles:
-            summary = _of_switch(inside, prepare(inside), replaced[called])
+            switch, cycles = _with_cycles(inside, prepare(inside))
+            replaced[called] = replace(replaced[called], cycles=cycles)
         else:
-            summary = _of_followed(inside, follow(inside), replaced[called])
+            switch = follow(inside)
+        summary = _of_switch(function, switch, replaced[called])
         replaced[called] = summary.replacement
-        found.append(summary)
+        attempts.append(_Attempt(summary, switch.cut_off))
     guidance = replace(program.guidance, replaced=replaced)
-    return replace(program, guidance=guidance), tuple(found)
+    return _summaries(replace(program, guidance=guidance), attempts)
 
 
-def _of_switch(
-    code: AnalysisTarget, prepared: Prepared, unknown: FunctionReplacement
-) -> FunctionSummary:
-    """The summary of a function that switches contexts; ``unknown``: the summary without cycles."""
+def _with_cycles(code: AnalysisTarget, prepared: Prepared) -> tuple[SwitchPaths, int]:
+    """The paths of a function that switches contexts, and its bound."""
     found = [
         paths_result(code.run, code.name, code.address, paths, whole=False)
         for paths in prepared.paths
@@ -385,20 +442,21 @@ def _of_switch(
         )
     graphs = tuple(BoundedGraph(paths.graph, paths.bounds) for paths in prepared.paths)
     assumptions = (*prepared.assumptions, *(a for one in found for a in one.assumptions))
-    switch = SwitchPaths(graphs, assumptions, prepared.unmasking)
-    return _of_followed(code, switch, replace(unknown, cycles=max(one.cycles for one in found)))
+    bounds = [bound for paths in prepared.paths for bound in paths.bounds]
+    effort = _Effort(bounds, [one.solution for one in found])
+    cut_off = prepared.cut_off or effort.cut_off(code.run)
+    switch = SwitchPaths(graphs, assumptions, prepared.unmasking, cut_off)
+    return switch, max(one.cycles for one in found)
 
 
-def _of_followed(
-    code: AnalysisTarget, switch: SwitchPaths, known: FunctionReplacement
-) -> FunctionSummary:
+def _of_switch(function: int, switch: SwitchPaths, known: FunctionReplacement) -> FunctionSummary:
     """The summary of a function that switches contexts; ``known``: the one without ends."""
     nodes = [(p.graph, n) for p in switch.paths for n in p.graph.exits]
     replacement = replace(
         known, exits=tuple({graph.nodes[n].block.last: None for graph, n in nodes})
     )
     return FunctionSummary(
-        code.address, replacement, switch.paths, switch.assumptions, unmasking=switch.unmasking
+        function, replacement, switch.paths, switch.assumptions, unmasking=switch.unmasking
     )
 
 

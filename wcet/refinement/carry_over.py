@@ -13,7 +13,7 @@ from pathlib import Path
 from ilp.constraints.proved_exclusions import NOTHING_PROVED, ProvedExclusions, exclusions_key
 from quoll.errors import UnboundedLoop
 from quoll.processes.processor_time import own
-from wcet.analysis.analysis import cached_or_prepared
+from wcet.analysis.analysis import cached_or_valued
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import constraints_of, start_programs
 from wcet.analysis.run import AnalysisRun
@@ -42,7 +42,7 @@ def carry_over(kernel: Path, options: AnalysisOptions, stages: StageLog) -> None
 def _carry_over(run: AnalysisRun, name: str, address: int, names: Sequence[CoreName]) -> None:
     """Store the exclusions of one entry, also if there are none, unless some are stored."""
     try:
-        prepared = cached_or_prepared(run, name, address)
+        prepared, entry = cached_or_valued(run, name, address)
         graphs = (paths.graph for paths in prepared.paths)
         key = exclusions_key(run.store.identity(name, address), graphs)
         if run.options.store.load(key, ProvedExclusions) is not None:
@@ -56,6 +56,6 @@ def _carry_over(run: AnalysisRun, name: str, address: int, names: Sequence[CoreN
     from wcet.refinement.rounds import RefinementRounds  # it loads the SMT solver
 
     with run.stages.stage("refine", name):
-        rounds = RefinementRounds.begin(run, name, address, programs, NOTHING_PROVED)
+        rounds = RefinementRounds.begin(run, name, address, programs, NOTHING_PROVED, entry)
         rounds.carried_over(names, own() + SECONDS)
         run.options.store.save(key, rounds.proved())

@@ -25,25 +25,29 @@ from wcet.refinement.limited_edges import most_per_entry
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.shared_lengths import shared_lengths
-from wcet.refinement.unsatisfiable_core import contradictory, cores
+from wcet.refinement.unsatisfiable_core import Over, contradictory, cores
 
 __all__ = ["SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
 
 FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula
 
 
-def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
-    """The cores in the passes of a path, given as edges of the whole graph.
+def cores_of_path(
+    conditions: PassConditions, path: Sequence[int], over: Over
+) -> Iterator[InfeasibleCore]:
+    """The cores in the passes of a path, given as edges of the whole graph, until ``over``.
 
     The condition that a loop iterates as often as in the pass has the key -1 - loop.
     """
     passes = list(dict.fromkeys(passes_of(conditions.code.acyclic, path)))
     for one, taken in zip(passes, conditions.taken(passes), strict=True):
+        if over():
+            return
         repeats = conditions.repeated(one.loop, one.counts)
-        counted = {-1 - loop: condition for loop, condition in repeats.items()}
+        known = {**{-1 - loop: condition for loop, condition in repeats.items()}, **taken}
         yield from shared_lengths(conditions, one)
-        for keys in cores({**counted, **taken}, partial(conditions.ranges, one.loop)):
-            yield core_of_pass(conditions, one, keys, {**counted, **taken})
+        for keys in cores(known, partial(conditions.ranges, one.loop), over):
+            yield core_of_pass(conditions, one, keys, known)
 
 
 def core_of_pass(
@@ -66,15 +70,18 @@ def core_of_pass(
 
 
 def rare_edges(
-    conditions: PassConditions, path: Sequence[int], known: Container[CoreKey]
+    conditions: PassConditions, path: Sequence[int], known: Container[CoreKey], over: Over
 ) -> Iterator[InfeasibleCore]:
     """The decisions of iterations on a path, except ``known`` ones, that are proved to be rare.
 
-    Each entry of the loop takes them so many times, or iterations that take them are apart.
+    Each entry of the loop takes them so many times, or iterations that take them are apart. The
+    search ends when its time is ``over``.
     """
     for loop, edges in repeated(conditions, passes_of(conditions.code.acyclic, path)).items():
         [taken] = conditions.taken([Pass(loop, tuple(edges))])
         for edge, condition in taken.items():
+            if over():
+                return
             if condition is TRUE:
                 continue
             about = conditions.common_words(loop, [condition])

@@ -19,7 +19,7 @@ from quoll.preemption.segments import SegmentValues
 from quoll.processes.processor_time import own
 from quoll.results.cache_key import key_of
 from quoll.results.results_store import ResultsStore
-from wcet.analysis.analysis import cached_or_prepared
+from wcet.analysis.analysis import cached_or_valued
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import (
     StartProgram,
@@ -96,7 +96,7 @@ def refine(
     if len(run.entries) != 1:
         raise UsageError("wcet refine is about one entry", hint="name it with --entry")
     ((name, address),) = run.entries.items()
-    prepared = cached_or_prepared(run, name, address)
+    prepared, entry = cached_or_valued(run, name, address)
     limits = constraints_of(run, name, prepared)
     before = replace(
         entry_result(run, name, address, prepared, limits), seen=run.seen.of(name, address)
@@ -118,7 +118,7 @@ def refine(
     if ending is None:
         end = own() + seconds
         with stages.stage("refine", name):
-            rounds = RefinementRounds.begin(run, name, address, programs, proved)
+            rounds = RefinementRounds.begin(run, name, address, programs, proved, entry)
             names = () if proved.cores else named_cores(options.store, kernel).get(name, ())
             if again := rounds.carried_over(names, end):
                 found = (Round(again, rounds.cycles(), stored=True),)

@@ -27,7 +27,7 @@ from quoll.processes.processor_time import own
 from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import StartProgram, bound_of_paths
-from wcet.analysis.preparation import valued
+from wcet.analysis.preparation import ValuedEntry, valued
 from wcet.analysis.run import AnalysisRun
 from wcet.refinement.core_names import CoreName, GraphNames
 from wcet.refinement.exclusions import SegmentEdges, cores_of_path, rare_edges
@@ -92,12 +92,14 @@ class RefinementRounds:
         address: int,
         programs: Sequence[StartProgram],
         proved: ProvedExclusions,
+        known: ValuedEntry | None,
     ) -> RefinementRounds:
         """No round yet; ``programs`` are solved with the exclusions ``proved``.
 
-        The values' graph and the programs have the same starts of paths.
+        ``known``: the entry with values, if they were computed in this run. Their graph and the
+        programs have the same starts of paths.
         """
-        entry = valued(AnalysisTarget(run, name, address))
+        entry = known or valued(AnalysisTarget(run, name, address))
         segments = divided(entry)
         for segment, program in zip(segments, programs, strict=True):
             assert segment.graph.edges == program.paths.graph.edges, "stages repeat their results"
@@ -213,10 +215,14 @@ class RefinementRounds:
 
         None stands for a core of the path that was there.
         """
-        found = self._added(cores_of_path(self.conditions, path), end)
+
+        def over() -> bool:
+            return own() > end
+
+        found = self._added(cores_of_path(self.conditions, path, over), end)
         if any(found):
             return found
-        rare = self._added(rare_edges(self.conditions, path, self.cores), end)
+        rare = self._added(rare_edges(self.conditions, path, self.cores, over), end)
         return [*found, *(one for one in rare if one is not None)]
 
     def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:

@@ -16,11 +16,12 @@ from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
 from loopbounds.terms.well_typed import IllTyped
 
-__all__ = ["CHECK", "as_smt_lib", "connected", "contradictory", "core_of", "cores"]
+__all__ = ["CHECK", "Over", "as_smt_lib", "connected", "contradictory", "core_of", "cores"]
 
 CHECK = StepLimits(steps=20_000, seconds=5)  # a check takes milliseconds; some hundreds are made
 Conditions = Mapping[int, Term]  # by edge
 Ranges = Callable[[Sequence[Term]], Sequence[Term]]  # conditions on the symbols that always hold
+Over = Callable[[], bool]  # whether the time for a search is over
 
 
 def contradictory(conditions: Sequence[Term], ranges: Ranges) -> bool:
@@ -65,11 +66,13 @@ def core_of(conditions: Conditions, ranges: Ranges) -> tuple[int, ...]:
     return tuple(left)
 
 
-def cores(conditions: Conditions, ranges: Ranges) -> Iterator[tuple[int, ...]]:
-    """Minimal contradictions in each group, until the rest of the group has none."""
+def cores(
+    conditions: Conditions, ranges: Ranges, over: Over = lambda: False
+) -> Iterator[tuple[int, ...]]:
+    """Minimal contradictions in each group, until the rest has none or the time is over."""
     for group in connected(conditions):
         left = dict(group)
-        while core := core_of(left, ranges):
+        while not over() and (core := core_of(left, ranges)):
             yield core
             del left[core[-1]]
 

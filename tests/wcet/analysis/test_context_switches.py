@@ -58,8 +58,8 @@ def test_a_switch_that_is_called_finds_other_caches_than_an_entry(tmp_path: Path
 
 
 @pytest.mark.slow("several whole analyses")
-def test_a_bound_of_a_switch_is_not_stored_for_its_callers(tmp_path: Path) -> None:
-    """It depends on facts about counts, which the key of a caller's record does not have."""
+def test_a_stored_caller_of_a_switch_has_the_facts_about_counts_in_it(tmp_path: Path) -> None:
+    """The bound of the switch, which is in the costs of its caller, depends on them."""
     body, loads = "push {r4, lr}\n", "ldr r2, [r3]\n" * 8
     for place in ("one", "two"):
         body += f"cmp r0, #0\nbeq 1f\n{place}:\n{loads}1:\n"

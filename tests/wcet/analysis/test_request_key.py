@@ -35,7 +35,7 @@ from tests.testing.quoll.building import build
 from tests.testing.quoll.fact_kinds import fact_kinds
 from wcet.analysis import request_key as module
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.request_key import LEFT_OUT, matters, request_key
+from wcet.analysis.request_key import LEFT_OUT, matters, request_key, solutions_key
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.cli import parser
@@ -272,6 +272,25 @@ def test_every_field_of_every_fact_is_in_the_key(asked: Asked) -> None:
     walked = [fact for fact in every_kind() if matters(fact)]
     assert len({key(fact) for fact in walked}) == len(walked) > 10
     assert key(*walked) != key(*reversed(walked))
+
+
+@pytest.mark.slow("a key for every byte and every field")
+def test_every_field_of_every_fact_is_in_the_key_of_solutions(asked: Asked) -> None:
+    """Also where it stands, and facts of which only the integer program takes notice."""
+    options = asked.run().options
+
+    def key(*facts: Fact) -> str:
+        return solutions_key(options, Facts(facts))
+
+    facts = every_kind()
+    for fact in facts:
+        first = key(fact)
+        for where, other in variants(fact):
+            assert key(other) != first, where
+    assert len({key(), *map(key, facts)}) == len(facts) + 1
+    assert key(*facts) != key(*reversed(facts))
+    numbers = [solutions_key(replace(options, parameters={"n": n}), Facts(())) for n in (1, 2)]
+    assert len({key(), *numbers}) == 3
 
 
 @pytest.mark.slow("changes each byte of the inputs")

@@ -32,6 +32,9 @@ def test_each_group_has_its_cores() -> None:
     found = [set(core) for core in cores(conditions, nothing_known)]
     assert {2, 5} in found
     assert all(len(core) == 2 for core in found)
+    assert not list(cores(conditions, nothing_known, lambda: True)), "no time is left"
+    left = iter((False, True))
+    assert len(list(cores(conditions, nothing_known, lambda: next(left, True)))) == 1
 
 
 def test_ranges_of_values_take_part() -> None:
