@@ -108,7 +108,10 @@ FOUND_BY = {
         "tests/wcet/refinement/test_rows.py", "tests/wcet/refinement/test_refine.py",
         "tests/wcet/result_classes/test_branches.py",
     )),
-    "42": FoundBy(("based_tables",), ("tests/quoll/arm/test_agreement.py",)),
+    "42": FoundBy(("based_tables",), (
+        "tests/quoll/arm/test_agreement.py", "tests/loopbounds/proof/test_cached_bounds.py",
+        "tests/wcet/analysis/test_shared_proofs.py",
+    )),
     "43": FoundBy(("overlaps",), ("tests/quoll/semantics/test_semantics.py",)),
     "44": FoundBy(("translations",), ("tests/wcet/analysis/test_system_effects.py",)),
     "45": FoundBy(("banks",), ("tests/wcet/analysis/test_status_words.py",)),

@@ -36,7 +36,7 @@ DECODED: LeftOut = {
     "quoll.arm.insn.Insn": {
         field: "it follows from the image, of which everything is in the key"
         for field in Insn._fields
-        if field not in ("addr", "raw", "thumb")
+        if field not in ("addr", "raw", "thumb", "remainder")
     }
 }
 

@@ -2,8 +2,8 @@
 
 Where a context is too large to slice, the function alone may suffice for a proof. Registers and
 memory hold any word at its start, and any register may hold an address in a caller's stack. So a
-proved bound holds in every context with the same blocks and edges, and the same bounds of inner
-loops.
+proved bound holds in every context with the same blocks and edges, the same instructions that leave
+remainders, and the same bounds of inner loops.
 """
 
 from __future__ import annotations
@@ -51,9 +51,15 @@ class OneCall:
 
     @property
     def shape(self) -> Hashable:
-        """A key: calls of the same shape have the same bounds."""
+        """A key: calls of the same shape have the same bounds.
+
+        Registers that callers know may make instructions remainders (rule 42).
+        """
         graph = self.part.graph
-        nodes = tuple((node.context, node.block.addr, node.iterations) for node in graph.nodes)
+        nodes = tuple(
+            (node.context, node.block.addr, node.iterations, node.block.remainders)
+            for node in graph.nodes
+        )
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
         bounds = tuple(sorted(self.bounds.items()))
         passed = tuple(e for e in range(len(edges)) if graph.passed(e))

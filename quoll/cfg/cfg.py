@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from quoll.arm.coprocessor import coprocessor_operation
-from quoll.arm.insn import ControlFlow, Insn
+from quoll.arm.insn import ControlFlow, Insn, Remainder
 from quoll.arm.status import leaves_mode
 from quoll.arm.system_registers import SystemEffect, system_write
 from quoll.assumptions import Assumption
@@ -70,6 +70,11 @@ class Block:
     def last(self) -> Insn:
         """The instruction that decides the successor."""
         return self.insns[-1]
+
+    @property
+    def remainders(self) -> tuple[tuple[int, Remainder], ...]:
+        """The instructions that leave remainders, by address: in each context by its registers."""
+        return tuple((i.addr, i.remainder) for i in self.insns if i.remainder is not None)
 
     @property
     def does_nothing(self) -> bool:

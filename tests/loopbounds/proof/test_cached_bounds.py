@@ -23,6 +23,7 @@ from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
+from quoll.arm.insn import Remainder
 from quoll.errors import FactsError
 from quoll.facts.applied import AppliedGuidance, FunctionReplacement
 from quoll.facts.count_facts import LoopFact
@@ -250,3 +251,16 @@ def test_loops_with_the_same_simple_model_share_its_proof(monkeypatch: pytest.Mo
     found = load(build(ALIKE)).bounds(options=BoundOptions(Budget(seconds=20), workers=0))
     assert [b.bound for b in found] == [31, 31]
     assert len(asked) == 1
+
+
+def test_a_key_tells_which_instructions_leave_remainders() -> None:
+    """They do in a context, by the words that its registers hold (rule 42)."""
+    code = function("main")
+    graph = code.graph
+    first, *others = graph.nodes
+    [*before, last] = first.block.insns
+    marked = last._replace(remainder=Remainder(dividend=0, divisor=10, signed=False))
+    block = replace(first.block, insns=(*before, marked))
+    other = replace(graph, nodes=(replace(first, block=block), *others))
+    found = {keys.graph_identity(one, code.image, code.values) for one in (graph, other)}
+    assert len(found) == 2
