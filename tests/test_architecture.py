@@ -31,7 +31,7 @@ ORDER = (
     "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
     "wcet.platforms", "wcet.result_classes", "wcet.analysis", "wcet.executions", "wcet.refinement",
-    "wcet.proving", "wcet.masked", "wcet.latency",
+    "wcet.masked", "wcet.proving", "wcet.latency",
     "wcet.reports", "wcet.gate", "wcet.page", "wcet.advice", "wcet.pinning", "wcet.sweep",
     "wcet", "wcet.commands",
 )  # fmt: skip

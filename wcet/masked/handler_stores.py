@@ -69,15 +69,23 @@ class InterruptHandler:
     def valued(self, code: AnalysisTarget) -> ValuedEntry:
         """The values of ``code``, with the stores of the handler if interrupts enter its paths."""
         entry = valued(code)
-        if not is_interrupted(entry) or not self.stores.spans:
+        return self.interrupting(entry) if is_interrupted(entry) else entry
+
+    def interrupting(self, entry: ValuedEntry) -> ValuedEntry:
+        """``entry`` with values that the handler leaves between any two instructions."""
+        if not self.stores.spans:
             return entry
+        code = entry.code
         image = code.run.image.disturbed(self.stores.spans)
         return valued(replace(code, run=replace(code.run, image=image)))
 
     def disturbing(self, entry: ValuedEntry) -> Iterator[Assumption]:
         """The assumptions about code that runs between the instructions of ``entry``."""
-        if not is_interrupted(entry):
-            return
+        if is_interrupted(entry):
+            yield from self.left_out(entry)
+
+    def left_out(self, entry: ValuedEntry) -> Iterator[Assumption]:
+        """The assumptions about such code that ``interrupting`` does not consider."""
         yield UNDISTURBED.of(entry=entry.code.name)
         if self.stores.unknown:
             yield HANDLER_STORES.of(entry=entry.code.name, stores=self.stores.unknown)

@@ -23,6 +23,7 @@ from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import AnalysisTarget, bounded
 from wcet.analysis.preparation import ValuedEntry, valued
 from wcet.analysis.run import AnalysisRun
+from wcet.masked.handler_stores import InterruptHandler
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, scopes_of
 from wcet.refinement.unsatisfiable_core import as_smt_lib, connected, cores
@@ -58,14 +59,21 @@ class EntryBasis:
 
     @staticmethod
     def of(run: AnalysisRun, name: str, address: int, facts: LocatedFacts) -> EntryBasis:
-        """The analysis. Raises WcetError where facts are missing."""
-        entry = valued(AnalysisTarget(run, name, address))
+        """The analysis. Raises WcetError where facts are missing.
+
+        The interrupt handler may store between any two instructions of an entry that unmasks.
+        """
+        entry, noted = valued(AnalysisTarget(run, name, address)), set[Assumption]()
+        if entry.unmasking:
+            handler = InterruptHandler(run)
+            entry = handler.interrupting(entry)
+            noted.update(handler.left_out(entry))
         with run.stages.stage("loop bounds", name):
             bounds = bounded(entry, [undivided(entry.graph)]).bounds
         numbers = [b.bound if b.method in PROVED and b.bound is not None else UNLIMITED
                    for b in bounds]  # fmt: skip
         nest = LoopNest.build(entry.graph, numbers)
-        return EntryBasis(entry, bounds, facts, CallStructure(nest))
+        return EntryBasis(entry, bounds, facts, CallStructure(nest), noted)
 
     @property
     def graph(self) -> Supergraph:

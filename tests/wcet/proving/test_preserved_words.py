@@ -103,6 +103,32 @@ def test_exceptions_on_a_path(tmp_path: Path) -> None:
     assert (found.verdict.value, BY_STORES in found.why) == ("proved", True), found
 
 
+BETWEEN = "cpsie i\nmov r0, #1\nstr r0, [r2]\n{}ldr r0, [r2]\nstr r0, [r1]\ncpsid i\n"
+READING = "ldr sp, =0xf0200000\nldr r1, =w\nldr r2, =other\n{}" + RETURNS
+HANDLER = "ldr r2, =other\nmov r0, #{}\nstr r0, [r2, #{}]\n" + RETURNS
+
+
+@pytest.mark.parametrize(
+    ("between", "number", "place", "verdict"),
+    [
+        ("", 50, 0, "assumed"),
+        ("1: subs r3, r3, #1\nbne 1b\n", 50, 0, "assumed"),
+        ("", 50, 4, "proved"),
+    ],
+)
+def test_an_interrupt_between_a_store_and_a_load(
+    between: str, number: int, place: int, verdict: str, tmp_path: Path
+) -> None:
+    """Its handler may store to the word that the path has just stored, and stores on."""
+    code = {
+        "svc": READING.format(BETWEEN.format(between)), "irq": HANDLER.format(number, place)
+    }  # fmt: skip
+    found = proofs(tmp_path, code, SMALL)
+    assert found.facts[0].verdict.value == verdict, found.facts[0]
+    listed = any("preserve registers, stack and the words" in str(a) for a in found.assumptions)
+    assert listed == (verdict == "proved")
+
+
 def test_a_function_that_a_fact_replaces(tmp_path: Path) -> None:
     code = {"svc": CALLS, "others": COUNTS.format("")}
     found = judged(tmp_path, code, f"{TEXT}\nfunction g takes at most 90 cycles")
