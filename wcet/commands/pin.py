@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,9 +138,9 @@ def _found(options: argparse.Namespace, stages: StageLog) -> _Found:
             hint="give numbers with --set NAME=N",
         )
     if options.rule == FIRST:
-        choice = first_touched(bounds)
+        choice = first_touched(bounds, before)
     else:
-        choice = choose(bounds, options.time, lambda lines, cycles: _say(stages, lines, cycles))
+        choice = choose(bounds, options.time, partial(_say, stages), before)
     stages.done()
     assumed = [a for entry in entries for a in entry.assumptions]
     assumed += [a for entry in choice.entries for a in entry.assumptions]

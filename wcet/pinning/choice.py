@@ -51,15 +51,16 @@ def choose(
     bounds: PinnedBounds,
     seconds: float,
     report: Callable[[int, int], None],
+    unpinned: Sequence[EntryWithPins] = (),
     start: Pins = NO_PINS,
 ) -> Choice:
     """The best lines that are found within ``seconds``, from ``start`` on.
 
-    ``report`` gets the number of pinned lines and the sum of the bounds after each success. Raises
-    UnboundedLoop.
+    ``report`` gets the number of pinned lines and the sum of the bounds after each success.
+    ``unpinned``: the bounds without pins, if they are known. Raises UnboundedLoop.
     """
     end = time.monotonic() + seconds
-    pins, entries = start, bounds.solved(start)
+    pins, entries = start, bounds.solved(start, NO_PINS, unpinned)
     saved: Counter[PinnedLine] = Counter()
     failed: set[tuple[PinnedLine, PinnedLine | None]] = set()
     most = len(bounds.accessed)
