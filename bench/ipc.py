@@ -28,8 +28,7 @@ from random import Random
 from statistics import mean, median, stdev
 
 from cache.policy import ReplacementPolicy
-from campaigns import documented
-from campaigns.documented import markdown
+from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import sizes
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
@@ -258,7 +257,7 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--write", action="store_true", help="into kernels/bilby/docs/ipc.md")
+    add_write(parser, "kernels/bilby/docs/ipc.md")
     options = parser.parse_args(arguments)
     tables = []
     with tempfile.TemporaryDirectory() as folder:
@@ -266,8 +265,7 @@ def main(arguments: Sequence[str]) -> int:
             for preset in PRESETS:
                 tables.append(table(board, preset, Path(folder) / f"{board}-{preset}"))
                 print(tables[-1], flush=True)
-    if options.write:
-        documented.replace("../kernels/bilby/docs/ipc.md", "operations", "\n".join(tables))
+    write(options, "../kernels/bilby/docs/ipc.md", {"operations": "\n".join(tables)})
     return 0
 
 

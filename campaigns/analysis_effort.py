@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from campaigns.papers import published
 from campaigns.tables import all_tables, number
 from tests.testing.harness import build
@@ -79,16 +79,14 @@ def _with_factors(name: str, values: Sequence[float]) -> tuple[str, ...]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/results/papers.md")
+    add_write(parser, "docs/results/papers.md")
     options = parser.parse_args()
     tables = {
         "analysis effort": effort(),
         "factors": factors(all_tables()["papers-papers-1"].rows),
     }
-    for name, table in tables.items():
-        print(table)
-        if options.write:
-            replace("results/papers.md", name, table)
+    print(*tables.values(), sep="\n")
+    write(options, "results/papers.md", tables)
     return 0
 
 

@@ -1,13 +1,19 @@
-"""Tables in ``docs/``, between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``."""
+"""Tables in ``docs/``, between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``.
+
+A campaign of the evaluation has ``--write``. It also has ``--sections FILE``: ``campaigns.paper``
+runs campaigns side by side, collects their tables, and writes the pages itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.testing.harness import build
 
-__all__ = ["inside", "markdown", "replace"]
+__all__ = ["add_write", "inside", "markdown", "replace", "write"]
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -31,3 +37,21 @@ def replace(document: str, name: str, text: str) -> None:
     before, rest = whole.split(begin)
     _, after = rest.split(end)
     path.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def add_write(parser: argparse.ArgumentParser, page: str) -> None:
+    """Add ``--write`` and ``--sections``, which ``write`` reads; ``page`` is for the help."""
+    parser.add_argument("--write", action="store_true", help=f"into {page}")
+    parser.add_argument(
+        "--sections", type=Path, metavar="FILE", help="add the tables to FILE, a JSON list a line"
+    )
+
+
+def write(options: argparse.Namespace, document: str, tables: Mapping[str, str]) -> None:
+    """The tables, by the names of their marks: into a document, a file, or nowhere."""
+    if options.sections is not None:
+        with options.sections.open("a", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps([document, *table])}\n" for table in tables.items())
+    if options.write:
+        for name, text in tables.items():
+            replace(document, name, text)

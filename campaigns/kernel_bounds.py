@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 
-from campaigns.documented import replace
+from campaigns.documented import add_write, write
 from ilp.parametric import ParametricBound
 from tests.testing.harness import build
 from wcet.analysis.analysis import analyse
@@ -121,20 +120,18 @@ def thresholds(function: ParametricBound, after: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/results/bounds.md")
+    add_write(parser, "docs/results/bounds.md")
     parser.add_argument("--platform", choices=PLATFORMS, action="append")
     options = parser.parse_args()
     for preset in PRESETS:
-        make = ["make", "-s", "-C", str(build.ROOT / "kernels/bilby"), f"PRESET={preset}"]
-        subprocess.run(make, check=True)
+        build.make("kernels/bilby", f"PRESET={preset}")
     lines, independent = [], True
     for platform in options.platform or PLATFORMS:
         rows, none = tables(platform)
         print("\n".join(rows), flush=True)
         lines += rows
         independent &= none
-    if options.write:
-        replace("results/bounds.md", "bounds", "\n".join(lines))
+    write(options, "results/bounds.md", {"bounds": "\n".join(lines)})
     return 0 if independent else 1
 
 

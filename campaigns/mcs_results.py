@@ -3,7 +3,8 @@
 The programs of the preset ``mcs`` run on both boards in QEMU; each must pass. Operations are
 recorded, and then executed by the concrete machine of the platform from 100 initial states, as in
 ``bench.ipc``. Ticks that the programs print are QEMU's virtual time, in which an instruction takes
-a nanosecond. With ``ARGS=--write`` the tables in ``docs/results/mcs.md`` are replaced.
+a nanosecond. ``messages`` and ``short way`` compare tables that ``bench.ipc`` has written. With
+``ARGS=--write`` the tables in ``docs/results/mcs.md`` are replaced, or one with ``--table``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bench.ipc import EXACTLY, HEAD, Round, charged, rounds, row, timed
-from campaigns.documented import inside, markdown, replace
+from campaigns.documented import add_write, inside, markdown, write
 from campaigns.kernel_bounds import bounds
 from quoll.errors import InputError
 from quoll.recordings.trace import Trace
@@ -43,8 +44,14 @@ PROGRAMS = ("sample", "sched_user", "edf", "aes", "isolation", "cfs")  # that pr
 ALL = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
 
 
-def operations(board: str, trace: Path) -> str:
-    """The operations of modes.c, with the bound beside each."""
+def operations() -> str:
+    """The operations of modes.c on both boards, with the bound beside each."""
+    with tempfile.TemporaryDirectory() as folder:
+        return "\n".join(operations_of(board, Path(folder) / board) for board in BOARDS)
+
+
+def operations_of(board: str, trace: Path) -> str:
+    """One board; ``trace``: a file for the recording."""
     name = f"{board}-mcs"
     kernel = build.kernel(name)
     done = qemu.run_bilby(name, "modes", trace)
@@ -161,26 +168,27 @@ def printed(programs: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
+TABLES: dict[str, Callable[[], str]] = {
+    "latencies": latencies,
+    "messages": messages,
+    "short way": short_way,
+    "operations": operations,
+    "programs": lambda: printed(PROGRAMS),
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/results/mcs.md")
+    add_write(parser, "docs/results/mcs.md")
+    parser.add_argument("--table", choices=TABLES, action="append", help="all without any")
     options = parser.parse_args()
     for board in BOARDS:
         build.make("kernels/bilby", f"BOARD={board}", "PRESET=mcs")
         build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
-    with tempfile.TemporaryDirectory() as folder:
-        tables = [operations(board, Path(folder) / board) for board in BOARDS]
-    parts = {
-        "latencies": latencies(),
-        "messages": messages(),
-        "short way": short_way(),
-        "operations": "\n".join(tables),
-        "programs": printed(PROGRAMS),
-    }
-    for name, text in parts.items():
+    for name in options.table or TABLES:
+        text = TABLES[name]()
         print(text, flush=True)
-        if options.write:
-            replace("results/mcs.md", name, text)
+        write(options, "results/mcs.md", {name: text})
     return 0
 
 

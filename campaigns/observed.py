@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 
 from campaigns.causes import Beyond, Causes, beyond, causes
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import KERNELS, analysis, sizes
 from campaigns.papers import Entry, published
 from ilp.paths.path_check import path_cycles
@@ -339,7 +339,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=10_000, help="of the paths that take most")
     parser.add_argument("--climb", type=int, default=2_000, help="proposals of each climb")
-    parser.add_argument("--write", action="store_true", help="into docs/results/observed.md")
+    add_write(parser, "docs/results/observed.md")
     options = parser.parse_args()
     for board, preset in (("kzm", "before"), ("kzm", "after"), ("cubieboard", "after")):
         build.make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}")
@@ -370,8 +370,7 @@ def main() -> int:
     tables["hill climbing"], tables["causes"] = gains(titled), parts(titled)
     for title, table in tables.items():
         print(f"\n{title}\n\n{table}")
-        if options.write:
-            replace("results/observed.md", title, table)
+    write(options, "results/observed.md", tables)
     return 1 if exceeded else 0
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import Bounds, bounds, sizes
 from campaigns.mcs_results import documented_operations
 from tests.testing.harness import build
@@ -214,15 +214,14 @@ def text() -> str:
 def main(arguments: Sequence[str]) -> int:
     """Prints the tables, or writes them."""
     parser = argparse.ArgumentParser(prog="campaigns.papers")
-    parser.add_argument("--write", action="store_true", help="into docs/results/papers.md")
+    add_write(parser, "docs/results/papers.md")
     options = parser.parse_args(arguments)
     for preset in PRESETS:
         build.make("kernels/bilby", f"PRESET={preset}")
     for pin in PINNED:
         build.make("kernels/bilby", "PRESET=latency", f"PIN={pin}")
     tables = text()
-    if options.write:
-        replace("results/papers.md", "papers", tables)
+    write(options, "results/papers.md", {"papers": tables})
     print(tables, end="")
     return 0
 

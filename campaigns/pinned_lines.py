@@ -8,13 +8,13 @@ table is replaced in ``docs/pinning.md``.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from quoll.results.results_store import ResultsStore, begin_run
 from tests.testing.harness import build
 from wcet.analysis.run import AnalysisRun
@@ -46,20 +46,19 @@ def gain(before: float, after: float) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/pinning.md")
+    add_write(parser, "docs/pinning.md")
     arguments = parser.parse_args()
-    subprocess.run(
-        ["make", "-s", "-C", str(build.ROOT / "kernels/bilby"), "PRESET=after"], check=True
-    )
+    build.make("kernels/bilby", "PRESET=after")
     begin_run()
     options = analysis_options(("all",), "kzm-paper", (), {}, ResultsStore.of_user())
     run = AnalysisRun.begin(KERNEL, options, SilentStageLog())
     entries = tuple(PinnedEntry.of(run, name, at) for name, at in run.entries.items())
     bounds = PinnedBounds(run, entries, 1)
-    before = cycles(bounds.solved(NO_PINS))
-    touched = cycles(first_touched(bounds).entries)
-    chosen = choose(bounds, SECONDS, lambda lines, total: print(lines, total, flush=True))
-    best, rows = cycles(chosen.entries), []
+    unpinned = bounds.solved(NO_PINS)
+    touched = cycles(first_touched(bounds, unpinned).entries)
+    report = partial(print, "lines and sum of the bounds:", flush=True)
+    chosen = choose(bounds, SECONDS, report, unpinned)
+    before, best, rows = cycles(unpinned), cycles(chosen.entries), []
     for row in tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["pinned"]["rows"]:
         without, first, worst = (max(of[e] for e in row["ours"]) for of in (before, touched, best))
         own = (
@@ -73,8 +72,7 @@ def main() -> int:
         rows.append((row["name"], *own, f"{old} → {pinned}", gain(old, pinned)))
     table = markdown(HEAD, rows)
     print(table, "complete" if chosen.complete else "the time was over")
-    if arguments.write:
-        replace("pinning.md", "pinned", table)
+    write(arguments, "pinning.md", {"pinned": table})
     return 0
 
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import analysis
 from campaigns.observed import charge, recorded
 from pipeline.native import Instructions
@@ -111,7 +111,7 @@ def table(found: dict[str, tuple[Replayed, Replayed]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, default=20, help="of each path")
-    parser.add_argument("--write", action="store_true", help="into docs/results/observed.md")
+    add_write(parser, "docs/results/observed.md")
     options = parser.parse_args()
     build.make("kernels/bilby", "PRESET=after")
     recordings = recorded("kzm-after")
@@ -142,8 +142,7 @@ def main() -> int:
             print(f"{platform}, {name}: {found[name]}", flush=True)
         text = table(found)
         print(text)
-        if options.write:
-            replace("results/observed.md", title, text)
+        write(options, "results/observed.md", {title: text})
     return int(exceeded)
 
 

@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import sizes
 from tests.testing.harness import build
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -90,7 +90,7 @@ def row(name: str, view: LatencyView, region: int) -> tuple[str, ...]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/results/bounds.md")
+    add_write(parser, "docs/results/bounds.md")
     options = parser.parse_args()
     rows = []
     for name, (kernel, goals) in BUILDS.items():
@@ -99,8 +99,7 @@ def main() -> int:
         print(*rows[-1], sep=" | ", flush=True)
     table = markdown(HEAD, (*rows, *PUBLISHED))
     print(table)
-    if options.write:
-        replace("results/bounds.md", "preempt or not", table)
+    write(options, "results/bounds.md", {"preempt or not": table})
     return 0
 
 

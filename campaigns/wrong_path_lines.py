@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from cache.wrong_paths import UNKNOWN_CODE, InsnAt, WrongPaths, constant_code
-from campaigns.documented import markdown, replace
+from campaigns.documented import add_write, markdown, write
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
@@ -43,7 +43,7 @@ def branches(image: Image, code: InsnAt) -> Iterator[Insn]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/pipeline.md")
+    add_write(parser, "docs/pipeline.md")
     options = parser.parse_args()
     rows = []
     for board in BOARDS:
@@ -59,8 +59,7 @@ def main() -> int:
             rows.append((board, ahead, returns, *(f"{cell:,.0f}" for cell in cells)))
     table = markdown(HEAD, rows)
     print(table)
-    if options.write:
-        replace("pipeline.md", "wrong paths", table)
+    write(options, "pipeline.md", {"wrong paths": table})
     return 0
 
 
