@@ -22,6 +22,7 @@ from enum import Enum
 from functools import partial
 
 from cache.classify import ClassifiedFetches
+from cache.data_cache import DataAddresses
 from cache.executed.access_trace import TracedCode
 from cache.executed.counted_misses import with_misses
 from cache.executed.reached_addresses import FollowedAddresses
@@ -177,10 +178,13 @@ class BoundedLoops:
 
 @dataclass(frozen=True, slots=True)
 class TimedSegment:
-    """The paths from one start, before loops are bounded; ``fetches``: a part of ``classes``."""
+    """The paths from one start, before loops are bounded; ``fetches``: a part of ``classes``.
+
+    ``classes``: None if they are computed only with the bounds.
+    """
 
     fetches: ClassifiedFetches
-    classes: CacheClassification
+    classes: CacheClassification | None
     times: UndelayedTimes
     seconds: tuple[float, float]  # of the cache and the pipeline stage
 
@@ -425,25 +429,28 @@ def _fetches(valued: ValuedCode, part: PendingSegment) -> ClassifiedFetches:
 def with_bounds(
     valued: ValuedCode,
     part: PendingSegment,
-    classes: CacheClassification,
+    classes: CacheClassification | None,
     rounds: Mapping[int, int],
     execution: ExecutionCounts | None = None,
     fetches: ClassifiedFetches | None = None,
 ) -> CacheClassification:
     """The classes when loops are bounded; ``rounds``: most executions of the headers of loops.
 
-    They are computed again if the bounds or executions limit addresses. ``execution``: the counts
-    of the executions of the entry, if known. ``fetches``: the part of ``classes`` that is not
-    computed again, if known.
+    Data is classified if ``classes`` is None, or if bounds or executions limit addresses.
+    ``execution``: the counts of the executions of the entry, if known. ``fetches``: the part of
+    ``classes`` that is not computed again, if known.
     """
-    narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
+    values = SegmentValues(valued.values, part)
+    narrower = BoundedAddresses(part.graph, values, rounds)
+    addresses: DataAddresses | None = narrower if narrower.gain else None
     whole = part.start is None and len(part.graph.nodes) == len(valued.graph.nodes)
     misses = execution.misses if whole and execution is not None else None
     if misses is not None and misses.addresses:
-        followed = FollowedAddresses(narrower, misses.addresses)
-        classes = (fetches or _fetches(valued, part)).with_data(followed)
-    elif narrower.gain:
-        classes = (fetches or _fetches(valued, part)).with_data(narrower)
+        addresses = FollowedAddresses(narrower, misses.addresses)
+    if classes is None or addresses is not None:
+        classes = (fetches or _fetches(valued, part)).with_data(
+            values if addresses is None else addresses
+        )
     if execution is not None and misses is not None:
         classes = with_misses(classes, part.graph, misses, execution.edges)
         assumed = (*classes.assumptions, *execution.assumed)
@@ -451,13 +458,18 @@ def with_bounds(
     return classes.counted(rounds)
 
 
-def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedSegment:
-    """The classes of references, and the times of blocks without references' cycles."""
+def timed(
+    valued: ValuedCode, part: PendingSegment, timer: BlockTimer, *, data: bool = True
+) -> TimedSegment:
+    """The classes of references, and the times of blocks without references' cycles.
+
+    Without ``data``, which pays where loops are bounded already, ``charged`` classifies data.
+    """
     timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued, part)
     start = time.perf_counter()
     values = SegmentValues(valued.values, part)
     fetches = _fetches(valued, part)
-    classes = fetches.with_data(values)
+    classes = fetches.with_data(values) if data else None
     between = time.perf_counter()
     times = undelayed(part.graph, values, hierarchy, timing, timer, fetches.flow)
     return TimedSegment(fetches, classes, times, (between - start, time.perf_counter() - between))

@@ -304,7 +304,8 @@ def _tried(code: AnalysisTarget, program: Program, effort: _Effort) -> FunctionS
     if not run.options.summary_settings.cycles:
         inside = replace(inside, stores=word_stores(values))
         return FunctionSummary(function, replacement, (inside,), assumptions)
-    charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
+    times = timed(valued, part, block_timer(run), data=False)
+    charges = charged(valued, part, times, iterations(bounds))
     costs = with_branches(excluded_branches(values), graph, part, charges.costs)
     paths = PreparedPaths(None, graph, costs, bounds)
     try:

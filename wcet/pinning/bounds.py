@@ -152,7 +152,7 @@ def _solved(run: AnalysisRun, entry: PinnedEntry) -> EntryWithPins:
     code = ValuedCode(replace(known, run=own), entry.valued.graph, entry.valued.values)
     timer, worst = block_timer(own), None
     for part in entry.parts:
-        before = timed(code, part, timer)
+        before = timed(code, part, timer, data=False)
         bounds = of_segment(part, entry.loops.bounds)
         costs = charged(code, part, before, iterations(bounds), entry.loops.execution)
         loops = entry.loops

@@ -4,7 +4,7 @@ Each round reads the worst paths under the lines chosen so far, proposes the lin
 there, and solves with them. Where a proposal does not lower the sum of the bounds, the next one has
 half as many lines; after a success, twice as many. A single line that does not lower it is not
 proposed again until another proposal succeeds. The choice ends when no exchange of one line that
-the worst paths suggest lowers the sum, or when the time is over.
+the worst paths suggest lowers the sum, or when the time or the number of attempts is over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Choice", "choose"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Pinned lines and the entries with them; ``complete``: the time was enough."""
+    """Pinned lines and the entries with them; ``complete``: no limit has ended the choice."""
 
     pins: Pins
     entries: tuple[EntryWithPins, ...]
@@ -53,9 +53,11 @@ def choose(
     report: Callable[[int, int], None],
     unpinned: Sequence[EntryWithPins] = (),
     start: Pins = NO_PINS,
+    attempts: int | None = None,
 ) -> Choice:
-    """The best lines that are found within ``seconds``, from ``start`` on.
+    """The best lines that are found within ``seconds`` and ``attempts``, from ``start`` on.
 
+    An attempt solves once; their number, unlike the time, makes the choice the same each time.
     ``report`` gets the number of pinned lines and the sum of the bounds after each success.
     ``unpinned``: the bounds without pins, if they are known. Raises UnboundedLoop.
     """
@@ -63,15 +65,16 @@ def choose(
     pins, entries = start, bounds.solved(start, NO_PINS, unpinned)
     saved: Counter[PinnedLine] = Counter()
     failed: set[tuple[PinnedLine, PinnedLine | None]] = set()
-    most = len(bounds.accessed)
+    most, tried = len(bounds.accessed), 0
     while True:
         proposed = [
             one
             for one in _exchanges(bounds, pins, entries, saved)
             if (one.line, one.instead) not in failed
         ][:most]
-        if not proposed or time.monotonic() > end:
+        if not proposed or tried == attempts or time.monotonic() > end:
             return Choice(pins, entries, complete=not proposed)
+        tried += 1
         changed = pins
         for one in proposed:
             changed = one.applied(changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,13 @@ from quoll.results.results_store import NOWHERE
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE
 from wcet.analysis.analysis import analyse
+from wcet.analysis.entry_stages import block_timer, charged, iterations, of_segment, timed
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.cli import main
 from wcet.library import analysis_options
 from wcet.pinning.bounds import PinnedBounds, PinnedEntry
-from wcet.pinning.choice import choose, total
+from wcet.pinning.choice import Choice, choose, total
 from wcet.pinning.first_touched import first_touched
 from wcet.pinning.lists import kernel_list, with_pins
 from wcet.pinning.pins import NO_PINS, PinnedLine, fitting, set_of
@@ -49,6 +51,30 @@ def bounds_of(run: AnalysisRun, ways: int) -> PinnedBounds:
 
 def silent(lines: int, cycles: int) -> None:
     pass
+
+
+def test_data_is_classified_once_where_loops_are_bounded(run: AnalysisRun) -> None:
+    """The costs are those of data that is classified before and with the bounds."""
+    (entry,) = bounds_of(run, 1).entries
+    (part,) = entry.parts
+    rounds = iterations(of_segment(part, entry.loops.bounds))
+    before, later = (
+        charged(entry.valued, part, timed(entry.valued, part, block_timer(run), data=data), rounds)
+        for data in (True, False)
+    )
+    assert rounds
+    assert before == later
+
+
+def test_attempts_end_a_choice_and_known_bounds_save_one(run: AnalysisRun) -> None:
+    bounds = bounds_of(run, 1)
+    unpinned = bounds.solved(NO_PINS)
+    assert bounds.solved(NO_PINS, NO_PINS, unpinned) == unpinned
+    none = choose(bounds, inf, silent, unpinned, attempts=0)
+    assert none == Choice(NO_PINS, unpinned, complete=False)
+    one = choose(bounds, inf, silent, attempts=1)
+    assert one.pins == choose(bounds, inf, silent, unpinned, attempts=1).pins != NO_PINS
+    assert first_touched(bounds, unpinned).pins == first_touched(bounds).pins
 
 
 @pytest.mark.parametrize("ways", [1, 2])
