@@ -54,11 +54,11 @@ LAST = 4000  # characters of the output of a part that failed
 # Kernel, platform and options, besides the analyses that the campaigns of the first stage make.
 # The first analysis of a kernel proves its loops: the others follow when it has ended.
 ANALYSES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    *((name, "", ("--share", "never")) for name in BUILDS[:8]),
+    *((f"cubieboard-{preset}", "cubieboard", ()) for preset in ("after", "before", "latency")),
+    *((f"kzm-{preset}", "kzm", ()) for preset in PRESETS),
+    *((f"{board}-mcs", board, ("--share", "never")) for board in BOARDS),
     ("kzm-after", "kzm-returns", ()),
     ("kzm-after", "kzm-predictor", ()),
-    *((f"kzm-{preset}", "kzm", ()) for preset in PRESETS),
-    ("cubieboard-after", "cubieboard", ()),
     ("kzm-after", "kzm-paper", ("--l2", "on")),
 )
 
