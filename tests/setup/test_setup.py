@@ -20,8 +20,10 @@ pytestmark = pytest.mark.slow("runs make and the scripts that set up a checkout"
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
     *["Makefile", "pyproject.toml", "requirements.txt", "scripts/setup"],
-    "loopbounds/nusmv/requirements.txt",
+    *["loopbounds/nusmv/requirements.txt", "wcet/page/npm/package-lock.json"],
+    "scripts/npm_packages.py",
 ]
+LAYOUT = "wcet/page/npm/node_modules/@dagrejs/dagre/package.json"
 
 # Makes .venv/bin/python another copy of itself; that one plays pip. BREAK names a
 # word of a call at which it fails with MESSAGE, or kills set-up and all it started.
@@ -31,7 +33,10 @@ case "$*" in
     "-V") echo "Python 3.99" ;;
     "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
 esac
-[[ -z $BREAK || " $* " != *" $BREAK "* ]] && exit 0
+if [[ -z $BREAK || " $* " != *" $BREAK "* ]]; then
+    [[ $* != scripts/npm_packages.py ]] || { mkdir -p "${LAYOUT%/*}" && touch "$LAYOUT"; }
+    exit 0
+fi
 [ "$MESSAGE" ] || kill -KILL 0
 echo "$MESSAGE"
 exit 1
@@ -66,7 +71,8 @@ class Checkout:
         return subprocess.run(
             ["make", target, f"PYTHON={self.python}"],
             cwd=self.root,
-            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "LOG": str(self.log), **variables},
+            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "LOG": str(self.log), "LAYOUT": LAYOUT}
+            | variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -139,7 +145,9 @@ def test_an_optimised_python_is_preferred(checkout: Checkout, tmp_path: Path) ->
     assert checkout.made()
 
 
-@pytest.mark.parametrize("moment", [".venv", "requirements.txt", "--editable"])
+@pytest.mark.parametrize(
+    "moment", [".venv", "requirements.txt", "scripts/npm_packages.py", "--editable"]
+)
 def test_an_interrupted_run_is_repaired(checkout: Checkout, moment: str) -> None:
     killed = checkout.setup(BREAK=moment)
     assert killed.returncode == -signal.SIGKILL
@@ -153,7 +161,10 @@ def test_an_interrupted_run_is_repaired(checkout: Checkout, moment: str) -> None
     assert (checkout.setup().stdout, checkout.calls()) == ("", [])
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "scripts/setup"])
+@pytest.mark.parametrize(
+    "name",
+    ["requirements.txt", "pyproject.toml", "wcet/page/npm/package-lock.json", "scripts/setup"],
+)
 def test_a_changed_requirement_brings_the_environment_up_to_date(
     checkout: Checkout, name: str
 ) -> None:
@@ -167,6 +178,24 @@ def test_a_changed_requirement_brings_the_environment_up_to_date(
     assert [call for call in calls if " -r requirements.txt" in call]
     assert "python -m venv .venv" not in calls
     assert (checkout.setup().stdout, checkout.calls()) == ("", [])
+
+
+def test_a_script_of_the_reports_that_is_gone_is_fetched_again(checkout: Checkout) -> None:
+    checkout.setup()
+    checkout.calls()
+    (checkout.root / LAYOUT).unlink()
+
+    assert checkout.setup().returncode == 0
+    assert "python scripts/npm_packages.py" in checkout.calls()
+    assert (checkout.setup().stdout, checkout.calls()) == ("", [])
+
+
+def test_without_the_script_of_the_reports_set_up_is_not_complete(checkout: Checkout) -> None:
+    failed = checkout.setup(BREAK="scripts/npm_packages.py", MESSAGE="downloading failed: refused")
+    assert failed.returncode != 0
+    assert "downloading failed: refused" in failed.stdout
+    assert "graphs of reports" in paragraph(failed.stdout)
+    assert not (checkout.root / ".venv/.quoll-setup").exists()
 
 
 def test_an_update_that_is_interrupted_is_not_trusted(checkout: Checkout) -> None:

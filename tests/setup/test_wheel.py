@@ -48,8 +48,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = folder / "sources"
     for name in (*PACKAGES, "docs"):
         shutil.copytree(ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "LICENSE"):
-        shutil.copy(ROOT / name, sources)
+    (sources / "scripts").mkdir()
+    for name in ("pyproject.toml", "LICENSE", "scripts/npm_packages.py"):
+        shutil.copy(ROOT / name, sources / name)
     pages = runpy.run_path(str(ROOT / "scripts/man.py"))
     pages["write"](sources / "build/man", pages["pages"]())
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
@@ -64,6 +65,7 @@ def test_the_wheel_has_every_file(wheel: Path) -> None:
     files = (p for name in PACKAGES for p in (ROOT / name).rglob("*") if p.is_file())
     wanted = {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}
     assert wanted <= held
+    assert "wcet/page/npm/node_modules/@dagrejs/dagre/dist/dagre.min.js" in held
 
 
 @pytest.mark.slow("builds and installs the wheel")

@@ -1,32 +1,31 @@
-"""Third-party web scripts, from their packages on PyPI, embedded into a page.
+"""Third-party web scripts, embedded into a page.
 
-A web script is a file of an installed distribution, which is located without an import. The page
-shows the copyright notice in its file.
+A web script is a file of a package of npm, which the build puts beside this module
+(``scripts/npm_packages.py``). The page shows the licence of the package.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
+from importlib.resources import files
 
 from quoll.errors import UsageError
 
-__all__ = ["SCRIPTS", "WebScript", "script_texts"]
+__all__ = ["SCRIPTS", "WebScript", "WebScriptText", "script_texts"]
 
-NOTICE = re.compile(r"/\*\s*(Copyright.*?)\*/", re.DOTALL)
+PACKAGES = files("wcet.page") / "npm/node_modules"
 
 
 @dataclass(frozen=True, slots=True)
 class WebScript:
-    """A file of a distribution: a script that sets one global name."""
+    """A file of a package: a script that sets one global name."""
 
     name: str
     purpose: str
     home: str
     licence: str
-    distribution: str
+    package: str
     file: str
 
 
@@ -46,8 +45,8 @@ SCRIPTS = (
         purpose="places the blocks and edges of drawn graphs",
         home="https://github.com/dagrejs/dagre",
         licence="MIT",
-        distribution="XStatic-Dagre",
-        file="xstatic/pkg/dagre/data/dagre.js",
+        package="@dagrejs/dagre",
+        file="dist/dagre.min.js",
     ),
 )
 
@@ -58,20 +57,15 @@ def script_texts() -> tuple[WebScriptText, ...]:
 
 
 def _text(script: WebScript) -> WebScriptText:
+    folder = PACKAGES / script.package
     try:
-        package = distribution(script.distribution)
-        text = Path(str(package.locate_file(script.file))).read_text("utf-8")
-    except (PackageNotFoundError, OSError, UnicodeDecodeError) as error:
+        version = json.loads((folder / "package.json").read_text("utf-8"))["version"]
+        text = (folder / script.file).read_text("utf-8")
+        notice = (folder / "LICENSE").read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"--html needs {script.name} of the Python package {script.distribution}, which is "
-            "not installed, or incomplete",
-            hint=f"pip install {script.distribution}",
+            f"--html needs {script.name} of the npm package {script.package}, which this "
+            "installation does not have",
+            hint="install the wheel again; in a checkout run scripts/setup",
         ) from error
-    notice = NOTICE.search(text)
-    if notice is None:
-        raise UsageError(
-            f"{script.file} of the Python package {script.distribution} {package.version} has no "
-            "copyright notice",
-            hint="install a version that pyproject.toml allows",
-        )
-    return WebScriptText(script, package.version, text, notice[1].strip())
+    return WebScriptText(script, version, text, notice.strip())

@@ -48,7 +48,7 @@ def page(document: dict[str, Any]) -> str:
             "purpose": one.script.purpose,
             "home": one.script.home,
             "licence": one.script.licence,
-            "package": f"{one.script.distribution} {one.version}",
+            "package": f"{one.script.package} {one.version}",
             "notice": one.notice,
         }
         for one in page_scripts

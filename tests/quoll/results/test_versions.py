@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from quoll.results import versions
 from quoll.results.versions import PACKAGES, ROOT, code_version, file_version, package_version
 
-COMPUTES_NOTHING = {"shtab", "xstatic-dagre"}  # scripts of pages, and for shells
+COMPUTES_NOTHING = {"shtab"}  # scripts for shells
 
 
 def test_every_package_that_is_required_has_a_version() -> None:

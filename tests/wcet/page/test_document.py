@@ -260,7 +260,7 @@ def test_only_its_own_scripts_may_run(small: dict[str, Any]) -> None:
 def test_licences_are_in_the_page(small: dict[str, Any]) -> None:
     (part,) = small["licences"]
     assert part["licence"] == "MIT"
-    assert part["package"].startswith("XStatic-Dagre 0.6.")
+    assert part["package"].startswith("@dagrejs/dagre 3.")
     assert "Permission is hereby granted" in part["notice"]
 
 
@@ -275,7 +275,7 @@ def test_a_missing_part_is_named(
     monkeypatch.setattr("wcet.page.web_scripts.SCRIPTS", (missing_part(),))
     out = folder / "none.html"
     assert main(["analyse", str(folder / "kernel.elf"), *ASKED, "--html", str(out)]) == 2
-    assert "pip install no-such-package-at-all" in capsys.readouterr().err
+    assert "the npm package no-such-package-at-all" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -284,7 +284,7 @@ def missing_part() -> Any:
 
     from wcet.page.web_scripts import SCRIPTS
 
-    return replace(SCRIPTS[0], distribution="no-such-package-at-all")
+    return replace(SCRIPTS[0], package="no-such-package-at-all")
 
 
 def test_a_baseline_is_compared_with(folder: Path) -> None:

@@ -368,7 +368,7 @@ function aboutView() {
     make("dl", {}, [["Tab", "to the next list, drawing or field"], ["arrow keys, Page Up, Page Down, Home, End", "to another row, or another frame"],
       ["Enter, Space", "open the row; zoom to the frame"], ["Escape", "show the whole flame graph"]].map(([key, text]) => [make("dt", {}, key), make("dd", {}, text)])),
     make("h3", {}, "Parts of others in this file"),
-    DATA.licences.map((part) => make("section", {}, make("p", {}, make("strong", {}, part.name), ` ${part.purpose}; ${part.licence}; from the package ${part.package}; ${part.home}`),
+    DATA.licences.map((part) => make("section", {}, make("p", {}, make("strong", {}, part.name), ` ${part.purpose}; ${part.licence}; from the npm package ${part.package}; ${part.home}`),
       make("details", {}, make("summary", {}, `Licence of ${part.name}`), make("pre", {}, part.notice)))),
   ];
 }
