@@ -2,9 +2,9 @@
 
 ``wcet refine`` for each entry of builds of the shipped kernel, in an empty results store, and
 again. The lower end of an interval is the charge in the model of a path that ends, of a state that
-the first run has found. Where a program of the kernel drives it into paths that this search does
-not find (``STEERED``), the program is recorded in QEMU, and the charge of the longest execution is
-the lower end if it is higher; the table marks it. A build is BOARD-PRESET; without ``--build``, all
+the first run has found. A program of the kernel drives it into paths that this search does not find
+(``STEERED``): it is recorded in QEMU, and the charge of the longest execution is the lower end if
+it is higher; the table marks it. A build is BOARD-PRESET; without ``--build``, all
 of them are made and measured. With ``--write``, the table in ``docs/refinement.md`` gets each row
 when it is known, and keeps the rows of other builds. Ends with status 1 if a second run gives
 another bound, or a lower end exceeds its bound.
@@ -33,7 +33,8 @@ BUILDS = tuple(f"{board}-{preset}" for board in BOARDS for preset in PRESETS)
 ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
 HEAD = ("build", "entry", "bound U", "lower end L", "U / L", "ends because", "cold, s", "again, s")
 WCET = str(Path(sys.executable).with_name("wcet"))
-STEERED = {"before": "fixed_sizes"}  # by preset: a program of kernels/bilby/user
+# By preset: a program of kernels/bilby/user.
+STEERED = {"before": "fixed_sizes", "after": "steer", "latency": "latency", "mcs": "steer"}
 MARK = " (recorded)"
 TABLE = "intervals"
 DOCUMENT = "refinement.md"
@@ -60,7 +61,7 @@ def main() -> int:
         make = ["make", "-s", "-C", str(build.ROOT / "kernels/bilby")]
         subprocess.run([*make, f"BOARD={board}", f"PRESET={preset}"], check=True)
         given = sizes() if preset == "before" else {}
-        charges = recorded(name, board, STEERED[preset], given) if preset in STEERED else {}
+        charges = recorded(name, board, STEERED[preset], given)
         rows = []
         for entry in ENTRIES:
             with tempfile.TemporaryDirectory() as store:
