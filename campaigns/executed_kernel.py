@@ -28,7 +28,7 @@ from campaigns.documented import markdown, replace
 from tests.testing.harness import build
 from wcet.commands.replay import EXCEEDED
 
-DOCUMENT = "other-kernels.md"
+DOCUMENT = "real-kernels.md"
 HEAD = ("entry", "executions", "paths", "most seen, cycles", "bound", "bound/seen", "exceeded")
 SOURCES = Path(__file__).parent / "root_task"
 RECORDER = build.ROOT / "build" / "recorder" / "librecorder.so"
