@@ -98,7 +98,8 @@ campaign-%: kernel recorder
 soundness: setup-tests
 	.venv/bin/python -m campaigns.soundness $(ARGS)
 
-# Tables beside published ones, from recordings, replays and analyses: docs/results.
+# Tables beside published ones, from recordings, replays and analyses: docs/results. On all processors,
+# or ARGS='--jobs 1'; goes on where it was stopped.
 paper: setup kernel recorder
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[bench]'
