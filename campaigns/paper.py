@@ -261,6 +261,7 @@ def main() -> int:
     options = parser.parse_args()
     start = time.monotonic()
     for name in BUILDS:
+        print(f"build {name}", flush=True)
         build.kernel(name)
     build.recorder()
     parts = [part for part in PARTS if part.name in (options.only or names)]
