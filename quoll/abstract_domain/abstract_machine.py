@@ -26,6 +26,8 @@ from quoll.abstract_domain.terms import (
     Term,
     describe,
     exact_term,
+    fewer,
+    multiple_fact,
     on_stack,
 )
 from quoll.assumptions import Assumption
@@ -121,7 +123,17 @@ class AnalysisEnvironment:
 class AbstractMachine:
     """The registers, temporaries, facts and memory while ops are evaluated."""
 
-    __slots__ = ("accesses", "banks", "environment", "facts", "memory", "owned", "position", "v")
+    __slots__ = (
+        "accesses",
+        "banks",
+        "environment",
+        "facts",
+        "memory",
+        "multiples",
+        "owned",
+        "position",
+        "v",
+    )
 
     def __init__(self, environment: AnalysisEnvironment, position: int) -> None:
         self.environment = environment
@@ -132,6 +144,8 @@ class AbstractMachine:
         self.banks: Mapping[int, object] = {}
         self.memory: AbstractMemory
         self.accesses: dict[tuple[int, int], tuple[Term, Fact]] | None = None
+        # A symbol of this block as another symbol times a factor, plus a constant.
+        self.multiples: dict[int, tuple[int, int, int]] = {}
 
     def restore(self, state: AbstractState, tail: list[Any]) -> None:
         """Start from ``state``; ``tail`` are temporaries and constants."""
@@ -200,6 +214,17 @@ class AbstractMachine:
             self.facts[symbol] = fact  # type: ignore[index]
         return symbol << 32
 
+    def fresh_multiple(self, site: object, of: tuple[int, int, int], fact: Fact) -> Term:
+        """A word within ``fact`` that is ``of``: a symbol times a factor, plus a constant."""
+        symbol, factor, constant = of
+        if factor == 0:
+            return constant
+        exactly = multiple_fact(describe(symbol << 32, self.facts), factor, constant)
+        term = self.fresh(site, fact if exactly is None else fewer(exactly, fact))
+        if term >> 32 >= RIGID:
+            self.multiples[term >> 32] = (symbol, factor, constant - term & MASK)
+        return term
+
     def term(self, value: Any, site: object) -> Term:
         """``value`` as a word."""
         if type(value) is int:
@@ -224,6 +249,11 @@ class AbstractMachine:
         if value <= MASK:
             return ValueSet(value, value, 0)
         return cond.words(describe(value, self.facts), self.environment.stacks)
+
+    def multiple(self, term: Term) -> tuple[int, int, int]:
+        """A symbol, a factor and a constant whose product and sum is the word of ``term``."""
+        symbol, factor, constant = self.multiples.get(term >> 32, (term >> 32, 1, 0))
+        return symbol, factor, constant + term & MASK
 
     def restrict(self, term: Term, known: ValueSet) -> None:
         """Assume that ``term`` is in ``known``; a contradiction leaves the facts unchanged."""

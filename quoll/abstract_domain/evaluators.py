@@ -16,6 +16,7 @@ from quoll.abstract_domain.abstract_state import MASKED
 from quoll.abstract_domain.terms import (
     BIAS,
     MASK,
+    RIGID,
     TAINT,
     TAINTED,
     AnchoredTerm,
@@ -109,7 +110,7 @@ def add(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
         fact = describe(q, m.facts)
         exact = exact_term(fact)
         if exact is None or exact > MASK:
-            m.v[out] = m.fresh(site, _sum(describe(p, m.facts), fact))
+            m.v[out] = _combined(m, site, (p, q, 1), _sum(describe(p, m.facts), fact))
             return
         q = exact
     m.v[out] = p & ~MASK | (p + q) & MASK
@@ -142,10 +143,22 @@ def subtract(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
         fact = describe(q, m.facts)
         exact = exact_term(fact)
         if exact is None or exact > MASK:
-            m.v[out] = m.fresh(site, _difference(describe(p, m.facts), fact))
+            m.v[out] = _combined(m, site, (p, q, -1), _difference(describe(p, m.facts), fact))
             return
         q = exact
     m.v[out] = p & ~MASK | (p - q) & MASK
+
+
+def _combined(m: AbstractMachine, site: Any, terms: tuple[Term, Term, int], fact: Fact) -> Term:
+    """A word plus a sign times another, within ``fact``; exact where both are multiples of one."""
+    p, q, sign = terms
+    symbol, factor, constant = m.multiple(p)
+    other, times, more = m.multiple(q)
+    if symbol != other or factor + sign * times < 0:
+        return m.fresh(site, fact)
+    return m.fresh_multiple(
+        site, (symbol, factor + sign * times, constant + sign * more & MASK), fact
+    )
 
 
 def _difference(a: Fact, b: Fact) -> Fact:
@@ -444,10 +457,15 @@ def shift_left(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
     """INT_LEFT of words."""
     p, q = m.v[a], m.v[b]
     fact = describe(p, m.facts) if type(p) is int else ANY
-    if isinstance(fact, RotatedTerm) and type(q) is int and q < 32:
+    constant = type(q) is int and q < 32
+    if isinstance(fact, RotatedTerm) and constant:
         m.v[out] = m.fresh(site, scale_fact(fact, q))
     else:
         binary(m, out, a, b, (site, OpCode.INT_LEFT, 32))
+    result = m.v[out]
+    if constant and type(p) is int and p >> 32 >= RIGID and result >> 32 >= RIGID:
+        symbol, factor, more = m.multiple(p)
+        m.multiples[result >> 32] = (symbol, factor << q, (more << q) - result & MASK)
 
 
 def _wide(m: AbstractMachine, value: Any) -> ValueSet:

@@ -55,10 +55,12 @@ __all__ = [
     "describe",
     "entry_symbol",
     "exact_term",
+    "fewer",
     "is_marked",
     "is_stack",
     "join_facts",
     "known_bits",
+    "multiple_fact",
     "on_stack",
     "plain",
     "plus",
@@ -198,10 +200,33 @@ def subtract_facts(a: Fact, b: Fact) -> Fact:
 
 def scale_fact(a: Fact, shift: int) -> Fact:
     """The members times 2**shift."""
+    scaled = multiple_fact(a, 1 << shift, 0)
+    if scaled is not None:
+        return scaled
+    return interval_arithmetic.shift_left(plain(a), ValueSet.of(shift))
+
+
+def multiple_fact(a: Fact, factor: int, constant: int) -> Fact | None:
+    """The members times ``factor`` plus ``constant``; None for a base, or for 2**32 words."""
+    if isinstance(a, AnchoredTerm):
+        return None
     low, width, stride = _extent(a)
-    if width << shift > MASK:
-        return interval_arithmetic.shift_left(plain(a), ValueSet.of(shift))
-    return rotated(low << shift & MASK, progression(0, width << shift, stride << shift))
+    if width * factor > MASK:
+        return None
+    steps = progression(0, width * factor, stride * factor)
+    return rotated(low * factor + constant & MASK, steps)
+
+
+def fewer(a: Fact, b: Fact) -> Fact:
+    """The one of two facts about one word that has fewer members."""
+    if isinstance(b, AnchoredTerm):
+        return b
+    return a if _members(a) <= _members(b) else b
+
+
+def _members(fact: Fact) -> int:
+    _, width, stride = _extent(fact)
+    return width // stride + 1 if stride else 1
 
 
 def _extent(fact: Fact) -> tuple[int, int, int]:
