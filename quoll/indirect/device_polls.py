@@ -1,5 +1,8 @@
 """Loops that wait: they read one device register, or one variable, until a bit or the word changes.
 
+Other loops do work in between, or read a timer, too: they go on until one of the device registers
+ends them that their exits test.
+
 No program bounds such a loop, so a report names the register and the bit, or the variable that
 other code has to store to, instead of a word of the analysis.
 """
@@ -17,10 +20,11 @@ from quoll.graph.natural_loops import NaturalLoop, find_loops
 from quoll.image.image import Image
 from quoll.indirect.load_origins import LoadRoot, register_origins
 
-__all__ = ["DevicePoll", "awaited_variable", "device_poll"]
+__all__ = ["DeviceExits", "DevicePoll", "awaited_variable", "device_exits", "device_poll"]
 
 LONGEST = 16  # instructions of a loop that waits
 BITS = 32
+COMPARED_WITH_ZERO = ("cbz", "cbnz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,53 @@ class DevicePoll:
         return f"waits for {watched}the device register at {self.addr:#010x}"
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceExits:
+    """The registers at ``addrs``, in order, that the exits of a loop test."""
+
+    addrs: tuple[int, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{addr:#010x}" for addr in self.addrs)
+        if len(self.addrs) > 1:
+            return f"goes on until one of the device registers at {shown} ends it"
+        return f"goes on until the device register at {shown} ends it"
+
+
 def device_poll(image: Image, cfg: Cfg, header: int) -> DevicePoll | None:
     """The wait that is the loop at the address ``header``; None if it is another loop."""
     found = _only_read(image, cfg, header)
     if found is None or image.segment_at(found[0]) is not None:
         return None
     return DevicePoll(found[0], _bit(*found[1:]))
+
+
+def device_exits(image: Image, cfg: Cfg, header: int) -> DeviceExits | None:
+    """The device registers of the loop at ``header``; None if an exit tests none."""
+    loop = _loop_at(cfg, header)
+    if loop is None:
+        return None
+    blocks = (cfg.blocks[node] for node in loop.nodes)
+    exits = {block.index for block in blocks if block.returns or block.tail or block.exits}
+    exits |= {e.src for e in cfg.edges if e.src in loop.nodes and e.dst not in loop.nodes}
+    tested = [_tested(image, cfg, cfg.blocks[block]) for block in sorted(exits)]
+    return DeviceExits(tuple(sorted(set().union(*tested)))) if tested and all(tested) else None
+
+
+def _tested(image: Image, cfg: Cfg, block: Block) -> set[int]:
+    """The device registers, loaded in the block, on which the branch at its end depends."""
+    found: set[int] = set()
+    compares = block.last.mnemonic in COMPARED_WITH_ZERO
+    wanted: set[int] | None = set(block.last.sources) if compares else None
+    for insn in reversed(block.insns[:-1]):
+        if wanted is None:
+            wanted = set(insn.sources) if insn.sets_flags else None
+        elif insn.writes & wanted:
+            wanted = wanted - insn.writes | set(insn.sources)
+            addr = None if insn.memory is None else _address(image, cfg, block, insn)
+            if addr is not None and image.segment_at(addr) is None:
+                found.add(addr)
+    return found
 
 
 def awaited_variable(image: Image, cfg: Cfg, header: int) -> int | None:
@@ -60,11 +105,10 @@ def _only_read(image: Image, cfg: Cfg, header: int) -> tuple[int, Sequence[Insn]
 
     None if it accesses other memory, calls a function, or is long.
     """
-    numbers = [block.index for block in cfg.blocks if block.addr == header]
-    loops = [loop for loop in _loops(cfg) if loop.header in numbers]
-    if len(loops) != 1:
+    loop = _loop_at(cfg, header)
+    if loop is None:
         return None
-    body = [cfg.blocks[n] for n in sorted(loops[0].nodes)]
+    body = [cfg.blocks[n] for n in sorted(loop.nodes)]
     insns = [insn for block in body for insn in block.insns]
     reads = [(block, insn) for block in body for insn in block.insns if insn.memory is not None]
     if len(insns) > LONGEST or len(reads) != 1 or any(block.calls for block in body):
@@ -72,6 +116,13 @@ def _only_read(image: Image, cfg: Cfg, header: int) -> tuple[int, Sequence[Insn]
     ((block, read),) = reads
     addr = _address(image, cfg, block, read)
     return None if addr is None else (addr, insns, read)
+
+
+def _loop_at(cfg: Cfg, header: int) -> NaturalLoop | None:
+    """The only loop with its header at an address."""
+    numbers = [block.index for block in cfg.blocks if block.addr == header]
+    loops = [loop for loop in _loops(cfg) if loop.header in numbers]
+    return loops[0] if len(loops) == 1 else None
 
 
 def _loops(cfg: Cfg) -> Sequence[NaturalLoop]:

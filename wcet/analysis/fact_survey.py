@@ -242,6 +242,7 @@ def _described(
     """
     from quoll.indirect.device_polls import (  # it loads the disassembler
         awaited_variable,
+        device_exits,
         device_poll,
     )
 
@@ -260,12 +261,17 @@ def _described(
             )
             yield MissingStatement(one.addr, MissingKind.ENDS, why, PATH_END, PATH_END)
             continue
-        if poll is None:
+        exits = device_exits(image, functions[one.addr], one.addr) if loop and not poll else None
+        if poll is not None:
+            waits, counted = str(poll), "reads it"
+        elif exits is not None:
+            waits, counted = str(exits), "executes its header"
+        else:
             yield one
             continue
         line = image.line(one.addr)
-        why = f"{image.place(one.addr)}: the loop {poll}; N is how often it reads it at most"
-        yield replace(one, why=why, several=True, group=f"{poll} {line}")
+        why = f"{image.place(one.addr)}: the loop {waits}; N is how often it {counted} at most"
+        yield replace(one, why=why, several=True, group=f"{waits} {line}")
 
 
 def _without_consequences(

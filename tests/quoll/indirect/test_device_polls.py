@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from quoll.image.image import Image
-from quoll.indirect.device_polls import DevicePoll, awaited_variable, device_poll
+from quoll.indirect.device_polls import (
+    DeviceExits,
+    DevicePoll,
+    awaited_variable,
+    device_exits,
+    device_poll,
+)
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble, extracted
 
@@ -31,6 +37,49 @@ def test_the_register_and_its_bit(body: str, expected: DevicePoll | None) -> Non
     image = assemble(LOOP.format(body))
     cfg = extracted(image).functions[address(image, "main")]
     assert device_poll(image, cfg, address(image, "loop")) == expected
+
+
+TIMER = 0x48040000
+STATUS = "ldr r2, [r3, #20]\n lsls r2, r2, #31\n "
+EXITS = [
+    # It empties a queue of the device, and stores what it reads.
+    ("ldr r2, [r3]\n str r2, [r1], #4\n " + STATUS + "bne loop", (REGISTER,)),
+    (STATUS + "bxeq lr\n ldr r2, [r3]\n str r2, [r1], #4\n b loop", (REGISTER,)),
+    # It gives up after some time.
+    (
+        STATUS + "bne out\n ldr r2, [r4]\n sub r2, r2, r5\n cmp r2, #200\n bls loop\nout:",
+        (REGISTER, TIMER),
+    ),
+    # It counts, too; it tests memory; it tests a word that another instruction overwrites.
+    (STATUS + "bne out\n subs r0, r0, #1\n bne loop\nout:", None),
+    (STATUS + "bne out\n cmp r0, #3\n bxeq lr\n b loop\nout:", None),
+    ("ldr r2, [r3]\n ldr r2, [r1]\n cmp r2, #0\n bne loop", None),
+    ("ldr r2, [r3]\n mov r2, r1\n cmp r2, #0\n bne loop", None),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), EXITS)
+def test_the_registers_that_end_a_loop(body: str, expected: tuple[int, ...] | None) -> None:
+    image = assemble(LOOP.format(body).replace("main:", f"main: ldr r4, ={TIMER}\n ldr r5, [r4]\n"))
+    cfg = extracted(image).functions[address(image, "main")]
+    found = device_exits(image, cfg, address(image, "loop"))
+    assert found == (None if expected is None else DeviceExits(expected))
+
+
+def test_a_timed_wait_in_thumb_code() -> None:
+    source = """
+    #define STATUS (*(volatile unsigned *)0x44E09014)
+    #define TIMER (*(volatile unsigned *)0x48040000)
+    int main(void) {
+        for (unsigned start = TIMER; !(STATUS & 1);) if (TIMER - start > 200) return 1;
+        return 0;
+    }"""
+    image = Image.load(build(source, "-mthumb", cpu="cortex-a8", optimise="-Os"))
+    cfg = extracted(image).functions[address(image, "main")]
+    found = {exits for b in cfg.blocks if (exits := device_exits(image, cfg, b.addr)) is not None}
+    assert {str(one) for one in found} == {
+        "goes on until one of the device registers at 0x44e09014, 0x48040000 ends it"
+    }
 
 
 @pytest.mark.parametrize(("section", "waits"), [(".data", True), (".text", False)])

@@ -308,6 +308,28 @@ def test_code_behind_an_answer_is_described_too(
     assert re.search(rf"{waits}.*; called by main > report\n", text)
 
 
+DRAINED = """\
+#define UART ((volatile unsigned *)0x44E09000)
+char line[64]; unsigned used;
+int main(void) {
+    while (UART[5] & 1) { char c = UART[0]; if (used < sizeof line) line[used++] = c; }
+    return 0;
+}
+void other(void) {}
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_loop_that_a_device_ends_is_named_by_its_register(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It does work in between: no word of the program is named, and no fact about a register."""
+    _, text = suggested(capsys, build(DRAINED, *FLAGS), tmp_path / "kernel.facts")
+    ends = "the loop goes on until the device register at 0x44e09014 ends it"
+    assert f"{ends}; N is how often it executes its header at most; " in text, text
+    assert "nothing bounds" not in text
+
+
 COPIES = """\
 struct item { struct item *next; int value; } *volatile items; int volatile sink;
 static inline void all(int s) {
