@@ -76,6 +76,8 @@ class ProofRounds:
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; totals are under -1 - loop
     proved: dict[LoopModel, ModelProof] = field(default_factory=dict)  # in this process
     _calls: dict[Hashable, AnyCaller | None] = field(default_factory=dict)  # by shape of the call
+    # by model, and by the identity of one of ``_calls``
+    _shared_proofs: dict[tuple[LoopModel, int], ModelProof | None] = field(default_factory=dict)
 
     @property
     def store(self) -> ResultsStore:
@@ -220,23 +222,27 @@ class ProofRounds:
         named = {model: self._key(model) for model in set(models.values())}
         self.keys |= {i: named[model] for i, model in models.items()}
         known: dict[LoopModel, ModelProof] = {}
+        shared: dict[int, ModelProof] = {}  # by loop: it holds in calls of this shape only
         queries: dict[LoopModel, int] = {}  # model -> first loop with it
         for loop, model in models.items():
-            if model in known or model in queries:
+            if model in known:
                 continue
-            found = self._known(model, named[model]) or self._shared(loop)
-            if found is None:
-                queries[model] = loop
-            else:
+            if (found := self._known(model, named[model])) is not None:
                 known[model] = found
-                write_model(self.options.models, named[model], found.outcome.model)
+            elif (found := self._shared(loop)) is not None:
+                shared[loop] = found
+            else:
+                queries.setdefault(model, loop)
+                continue
+            write_model(self.options.models, named[model], found.outcome.model)
         proved = self._prove_all({named[model]: loop for model, loop in queries.items()})
         known |= {model: ModelProof(proved[named[model]]) for model in queries}
         self.proved |= {model: found for model, found in known.items() if not found.outcome.failed}
-        for loop, model in models.items():
-            assumed = self.slices[loop].assumed | known[model].assumed
+        proofs = {loop: shared.get(loop) or known[model] for loop, model in models.items()}
+        for loop, proof in proofs.items():
+            assumed = self.slices[loop].assumed | proof.assumed
             self.slices[loop] = replace(self.slices[loop], assumed=assumed)
-        return {loop: known[model].outcome for loop, model in models.items()}
+        return {loop: proof.outcome for loop, proof in proofs.items()}
 
     def _known(self, model: LoopModel, key: str) -> ModelProof | None:
         """The proof for a model that this process or an earlier one has made."""
@@ -250,10 +256,18 @@ class ProofRounds:
 
         Then a proof about the simple model gives no smaller one.
         """
-        known, cut = self._for_any_caller(loop), self.slices[loop]
+        known, model = self._for_any_caller(loop), self.slices[loop].model
         if known is None:
             return None
-        models = LoopAbstractions.of(cut.model)
+        key = model, id(known)
+        if key not in self._shared_proofs:
+            self._shared_proofs[key] = self._if_reached(known, model)
+        return self._shared_proofs[key]
+
+    @staticmethod
+    def _if_reached(known: AnyCaller, model: LoopModel) -> ModelProof | None:
+        """The bound for any caller, if a run of the simple model reaches it."""
+        models = LoopAbstractions.of(model)
         if longest(explore(models.simple)) < known.most:
             return None
         exact = models.exact
