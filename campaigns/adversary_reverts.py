@@ -107,6 +107,7 @@ FOUND_BY = {
         "tests/wcet/refinement/test_stored.py", "tests/wcet/refinement/test_rebuilt.py",
         "tests/wcet/refinement/test_rows.py", "tests/wcet/refinement/test_refine.py",
         "tests/wcet/result_classes/test_branches.py",
+        "tests/loopbounds/slicing/test_pointed_words.py",
     )),
     "42": FoundBy(("based_tables",), (
         "tests/quoll/arm/test_agreement.py", "tests/loopbounds/proof/test_cached_bounds.py",

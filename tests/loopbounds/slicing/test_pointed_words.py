@@ -15,11 +15,14 @@ from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.effects import LoadEffect
 from loopbounds.slicing.gated_ssa import GatedSsa
+from loopbounds.slicing.pointed_words import differ_by_remainder
 from loopbounds.slicing.stacks import StackSpans
 from quoll import assumptions
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
+from quoll.image.memory_map import GRANULE
 from quoll.inlining.expand import expand
+from quoll.intervals.strided_interval import ValueSet
 from quoll.value_analysis.value_results import analyse
 from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.counting import load
@@ -212,3 +215,22 @@ def test_it_is_the_word_of_every_execution() -> None:
         assert same or not claimed, text
         found, changed = found + claimed, changed + (not same)
     assert min(found, changed) > 3
+
+
+def offsets(places: ValueSet, size: int) -> set[int]:
+    """The offsets in a page of all bytes of accesses to these places."""
+    return {(place + byte) % GRANULE for place in places for byte in range(size)}
+
+
+def test_places_that_differ_by_remainder_have_no_byte_in_common() -> None:
+    random, apart = Random(3), 0
+    for _ in range(3000):
+        stride, other = (random.choice((4, 8, 12, 16, 24, 64, 1024)) for _ in range(2))
+        low, beside = random.randrange(64), random.randrange(64)
+        places = ValueSet(low, low + stride * random.randrange(1, 40), stride)
+        others = ValueSet(beside, beside + other * random.randrange(1, 40), other)
+        size, wide = (random.choice((1, 2, 4, 8)) for _ in range(2))
+        if differ_by_remainder(places, size, others, wide):
+            apart += 1
+            assert offsets(places, size).isdisjoint(offsets(others, wide)), (places, others)
+    assert apart > 300
