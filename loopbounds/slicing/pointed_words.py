@@ -47,6 +47,7 @@ class PointedWords:
     def __init__(self, scope: ScopeValues) -> None:
         self._scope, self._code = scope, scope.code
         self.read: dict[Term, tuple[int, LoadEffect]] = {}  # unknown word -> a load of it
+        self._intervals: dict[Term, tuple[int, int]] = {}  # of terms over any words
 
     def cell(self, node: int, load: LoadEffect, address: Term) -> MemoryCell | None:
         """The word that a load reads; None if it may change by itself, or be in a frame."""
@@ -83,10 +84,9 @@ class PointedWords:
         distance = sub(cell.address, target)
         if distance.constant is not None and distance.value < store.size:
             return distance.value
-        ways = [
-            *self._distant(distance, store.size, cell.size),
-            *self._ways_apart(node, store, cell),
-        ]
+        ways = list(self._ways_apart(node, store, cell))
+        if all(ways):  # a distance may need no assumption; large terms make it slow
+            ways += self._distant(distance, store.size, cell.size)
         return None if self._holds(ways) else -1
 
     def changed(self, loop: int, cell: MemoryCell) -> bool:
@@ -122,7 +122,7 @@ class PointedWords:
     def _distant(self, distance: Term, stored: int, size: int) -> Iterator[bool]:
         """The proof by the distance of the cell above the store: whether it assumes S3."""
         memory = self._code.image.memory
-        low, high = interval(distance)
+        low, high = interval(distance, None, self._intervals)
         if low < stored or high > WORDS - size or memory.meets_at((low, high), size, stored):
             return
         yield same_in_page((0, stored - 1), (low, high + size - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ilp.constraints.exclusion import (
@@ -21,26 +21,45 @@ from loopbounds.terms.bit_vectors import TRUE, Term
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.edge_copies import EdgeCopies
 from quoll.preemption.segments import PendingSegment
+from quoll.processes.processor_time import own
 from wcet.refinement.limited_edges import most_per_entry
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.shared_lengths import shared_lengths
 from wcet.refinement.unsatisfiable_core import Over, contradictory, cores
 
-__all__ = ["SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
+__all__ = ["SearchTime", "SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
 
+SEARCHED = 10.0  # seconds of processor time: at least so long conditions are searched
 FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula
 
 
+@dataclass(slots=True)
+class SearchTime:
+    """The time of a search, until the processor time ``end``; a call tells whether it is over."""
+
+    end: float
+
+    def __call__(self) -> bool:
+        return own() > self.end
+
+    def extend(self) -> None:
+        """Begin to search in conditions, which may have taken all of the time."""
+        self.end = max(self.end, own() + SEARCHED)
+
+
 def cores_of_path(
-    conditions: PassConditions, path: Sequence[int], over: Over
+    conditions: PassConditions, path: Sequence[int], over: SearchTime
 ) -> Iterator[InfeasibleCore]:
     """The cores in the passes of a path, given as edges of the whole graph, until ``over``.
 
-    The condition that a loop iterates as often as in the pass has the key -1 - loop.
+    Conditions that took all of the time are still searched for a while. The condition that a loop
+    iterates as often as in the pass has the key -1 - loop.
     """
     passes = list(dict.fromkeys(passes_of(conditions.code.acyclic, path)))
-    for one, taken in zip(passes, conditions.taken(passes), strict=True):
+    found = conditions.taken(passes)
+    over.extend()
+    for one, taken in zip(passes, found, strict=True):
         if over():
             return
         repeats = conditions.repeated(one.loop, one.counts)

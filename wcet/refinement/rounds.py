@@ -30,9 +30,10 @@ from wcet.analysis.integer_programs import StartProgram, bound_of_paths
 from wcet.analysis.preparation import ValuedEntry, valued
 from wcet.analysis.run import AnalysisRun
 from wcet.refinement.core_names import CoreName, GraphNames
-from wcet.refinement.exclusions import SegmentEdges, cores_of_path, rare_edges
+from wcet.refinement.exclusions import SearchTime, SegmentEdges, cores_of_path, rare_edges
 from wcet.refinement.lifting import ContextCopies, lifted, proved_again
 from wcet.refinement.pass_conditions import PassConditions
+from wcet.refinement.unsatisfiable_core import Over
 
 __all__ = ["Ending", "RefinementRounds", "Round", "worst_start"]
 
@@ -215,23 +216,20 @@ class RefinementRounds:
 
         None stands for a core of the path that was there.
         """
-
-        def over() -> bool:
-            return own() > end
-
-        found = self._added(cores_of_path(self.conditions, path, over), end)
+        over = SearchTime(end)
+        found = self._added(cores_of_path(self.conditions, path, over), over)
         if any(found):
             return found
-        rare = self._added(rare_edges(self.conditions, path, self.cores, over), end)
+        rare = self._added(rare_edges(self.conditions, path, self.cores, over), over)
         return [*found, *(one for one in rare if one is not None)]
 
-    def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:
-        """Add the ``cores`` found by the processor time ``end``, and their copies elsewhere."""
+    def _added(self, cores: Iterable[InfeasibleCore], over: Over) -> list[ProvedExclusion | None]:
+        """Add the ``cores`` until the time is ``over``, and their copies elsewhere."""
         found: list[ProvedExclusion | None] = []
         for core in cores:
             new = core.key not in self.cores
             found.append(self._add(core) if new else None)
-            if own() > end:
+            if over():
                 break
             for copy in lifted(self.conditions, self.copies, core) if new else ():
                 if copy.key not in self.cores:
