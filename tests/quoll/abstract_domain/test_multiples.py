@@ -43,7 +43,7 @@ def after(insns: list[Insn], words: ValueSet) -> AbstractState:
 
 def contains(fact: Fact, word: int) -> bool:
     if isinstance(fact, RotatedTerm):
-        return word - fact.origin & 0xFFFFFFFF in list(fact.members)
+        return word - fact.origin & 0xFFFFFFFF in fact.members
     return word in plain(fact)
 
 
