@@ -98,7 +98,7 @@ def test_executions_are_covered() -> None:
                 for register in range(4):
                     fact = state.fact(register)
                     assert contains(fact, machine.registers[register]), (lines, words)
-    assert narrow > cases(12) * 20
+    assert narrow > cases(12) * 5
 
 
 def _line(rng: random.Random) -> str:
