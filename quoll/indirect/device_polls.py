@@ -24,7 +24,6 @@ __all__ = ["DeviceExits", "DevicePoll", "awaited_variable", "device_exits", "dev
 
 LONGEST = 16  # instructions of a loop that waits
 BITS = 32
-COMPARED_WITH_ZERO = ("cbz", "cbnz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def device_exits(image: Image, cfg: Cfg, header: int) -> DeviceExits | None:
 def _tested(image: Image, cfg: Cfg, block: Block) -> set[int]:
     """The device registers, loaded in the block, on which the branch at its end depends."""
     found: set[int] = set()
-    compares = block.last.mnemonic in COMPARED_WITH_ZERO
+    compares = block.last.operation is Operation.COMPARE_AND_BRANCH
     wanted: set[int] | None = set(block.last.sources) if compares else None
     for insn in reversed(block.insns[:-1]):
         if wanted is None:
