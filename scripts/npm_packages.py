@@ -36,7 +36,6 @@ from setuptools.errors import SetupError
 __all__ = ["BuildWithScripts", "NpmError", "NpmPackage", "install", "locked"]
 
 FOLDER = Path(__file__).resolve().parent.parent / "wcet/page/npm"
-REGISTRY = "https://registry.npmjs.org"
 VERSIONED = "package.json"  # written last: it tells a complete package
 # The embedded file of each package contains the packages on which it depends.
 FILES = {"@dagrejs/dagre": ("LICENSE", "dist/dagre.min.js", VERSIONED)}
@@ -116,17 +115,21 @@ def _archive(package: NpmPackage) -> bytes:
 
 
 def _registry() -> str:
-    """As npm: of the environment, or of the configuration of an installed npm."""
+    """As npm: of the environment, or of npm's configuration. Raises NpmError without both."""
     for name, value in os.environ.items():
         if name.lower() == "npm_config_registry" and value:
             return value.rstrip("/")
     npm = shutil.which("npm")
-    if npm is None:
-        return REGISTRY
-    command = [npm, "config", "get", "registry"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    named = done.stdout.strip().rstrip("/")
-    return named if done.returncode == 0 and named.startswith("http") else REGISTRY
+    command = [npm or "npm", "config", "get", "registry"]
+    done = npm and subprocess.run(command, capture_output=True, text=True, check=False)
+    named = done.stdout.strip().rstrip("/") if done and done.returncode == 0 else ""
+    if not named.startswith("http"):
+        raise NpmError(
+            "no npm registry is known, from which the script that places the graphs of reports "
+            "comes. Install npm (Debian: the package npm), or set npm_config_registry, then run "
+            "this again."
+        )
+    return named
 
 
 def _download(package: NpmPackage) -> bytes:

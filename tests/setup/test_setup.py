@@ -51,7 +51,17 @@ STUBS = {
     **dict.fromkeys(
         [
             *("NuSMV", "gcc", "arm-none-eabi-gcc", "qemu-system-arm", "qemu-arm"),
-            *("chromium", "chromedriver", "dot", "groff", "clang", "ld.lld", "apt-get", "dpkg"),
+            *(
+                "chromium",
+                "chromedriver",
+                "dot",
+                "groff",
+                "clang",
+                "ld.lld",
+                "apt-get",
+                "dpkg",
+                "npm",
+            ),
         ],
         NOTE,
     ),
@@ -71,8 +81,12 @@ class Checkout:
         return subprocess.run(
             ["make", target, f"PYTHON={self.python}"],
             cwd=self.root,
-            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "LOG": str(self.log), "LAYOUT": LAYOUT}
-            | variables,
+            env={
+                "PATH": f"{self.stubs}:/usr/bin:/bin",
+                "LOG": str(self.log),
+                **variables,
+                "LAYOUT": LAYOUT,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

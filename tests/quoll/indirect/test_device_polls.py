@@ -42,7 +42,7 @@ def test_the_register_and_its_bit(body: str, expected: DevicePoll | None) -> Non
 TIMER = 0x48040000
 STATUS = "ldr r2, [r3, #20]\n lsls r2, r2, #31\n "
 EXITS = [
-    # It empties a queue of the device, and stores what it reads.
+    # The loop copies words from a queue of the device until the queue is empty.
     ("ldr r2, [r3]\n str r2, [r1], #4\n " + STATUS + "bne loop", (REGISTER,)),
     (STATUS + "bxeq lr\n ldr r2, [r3]\n str r2, [r1], #4\n b loop", (REGISTER,)),
     # It gives up after some time.

@@ -54,7 +54,7 @@ def silent(lines: int, cycles: int) -> None:
 
 
 def test_data_is_classified_once_where_loops_are_bounded(run: AnalysisRun) -> None:
-    """The costs are those of data that is classified before and with the bounds."""
+    """Classifying data a first time, without the bounds of loops, changes no cost."""
     (entry,) = bounds_of(run, 1).entries
     (part,) = entry.parts
     rounds = iterations(of_segment(part, entry.loops.bounds))
