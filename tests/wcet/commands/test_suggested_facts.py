@@ -106,7 +106,7 @@ def test_the_control_flow_of_all_entries_comes_before_any_proof(
         analysed.append(name)
         raise TimeIsUp
 
-    monkeypatch.setattr("wcet.analysis.analysis.prepared", late)
+    monkeypatch.setattr("wcet.analysis.fact_survey.cached_or_prepared", late)
     file = tmp_path / "kernel.facts"
     _, text = suggested(capsys, program, file)
     assert text.startswith("missing: 2 facts: 1 of targets, 1 of recursion\n")
