@@ -196,9 +196,6 @@ def most_cycles(
     for source in recording.sources[:SOURCES]:
         cold = (StartContents.COLD,)
         machine, trace = started(subject, recording, source, cold, random, known)
-        machine.fills.clear()
-        machine.buffer.clear()
-        machine.memory.free = 0
         most = max(most, sample(machine, trace, entry, states, SEED, one_way=False).most)
     return most
 

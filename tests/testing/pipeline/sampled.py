@@ -56,6 +56,7 @@ def sample(
         *[ctypes.c_void_p] * 2,
     ]  # fmt: skip
     base = exported(machine, SplitMix(0))
+    base.fills = base.buffered = base.free = 0
     words, code, data = machine.core.longest, *own_lines(machine, trace)
     bounds = _Bounds(
         entry.load_misses, entry.store_words, entry.fetch_misses, words, states, seed, one_way

@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from cache.policy import ReplacementPolicy
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
-from pipeline.native import Instructions
+from pipeline.native import CompiledTrace, Instructions, execute
+from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import LR, PC, SP, Condition, Insn
 from quoll.image.image import Image
 from quoll.inlining.vivu import FULL, VivuSettings
 from quoll.recordings.follow import follow
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
+from tests.testing.pipeline.sampled import sample
 from tests.testing.quoll.building import build
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -28,13 +31,14 @@ from wcet.executions.path_replay import (
     executed,
     nominal_core,
     random_machine,
-    replay,
 )
+from wcet.platforms.platform_model import Platform
 
 CODE = "-Wl,-Ttext=0xf0010000"
 STACK = 0xF0200000
 RETURN = 0xF0300000  # where the entry returns to; nothing is there
 LONGEST = 1_000_000  # instructions
+TOGETHER = 5  # initial states of one execution
 FLAGS = ("-fno-tree-loop-distribute-patterns", "-fno-builtin", "-fno-stack-protector")
 
 
@@ -262,7 +266,8 @@ def check(
 ) -> list[Case]:
     """Run and replay. Raises AssertionError where an execution exceeds bound or charge.
 
-    ``name``: of the entry. ``varied``: as in ``Recorder``.
+    ``states``: of each input. Conditions without a recorded outcome are drawn for up to
+    ``TOGETHER`` states. ``name``: of the entry. ``varied``: as in ``Recorder``.
     """
     entry, symbol = result.entries[name], result.image.symbol(name)
     thumb, cases = symbol is not None and symbol.thumb, []
@@ -276,14 +281,36 @@ def check(
         path = Walk.of(entry.graph, visits)
         charged = path_cycles(entry.costs, (PathStep(v.node, v.edge) for v in visits))
         most = 0
-        for state in range(states):
+        together = TOGETHER if samples_caches(platform) else 1
+        for first in range(0, states, together):
             steps = executed(path, accesses, platform, random)
-            contents = list(StartContents)[state % len(StartContents)]
+            contents = list(StartContents)[first // together % len(StartContents)]
             machine = random_machine(platform, steps, contents, random)
-            most = max(most, replay(machine, steps, exception=False, instructions=known))
+            trace = CompiledTrace.of(known, steps)
+            if more := min(together, states - first) - 1:
+                most = max(most, sampled(platform, trace, more, random))
+            most = max(most, execute(machine, trace))
         assert most <= charged <= entry.cycles, (seed, number, most, charged, entry.cycles)
         cases.append(Case(entry.cycles, charged, most))
     return cases
+
+
+def samples_caches(platform: Platform) -> bool:
+    """Whether ``sampled`` draws only states that the platform may have."""
+    hierarchy = platform.hierarchy
+    return (
+        hierarchy.policy is ReplacementPolicy.ONE_WAY
+        and hierarchy.prediction is BranchPrediction.OFF
+        and not hierarchy.locked
+        and platform.timing.tlb is None
+    )
+
+
+def sampled(platform: Platform, trace: CompiledTrace, states: int, random: Random) -> int:
+    """The most cycles of an execution over states that are drawn in C."""
+    machine = random_machine(platform, trace.executed, StartContents.COLD, random)
+    seed = random.getrandbits(63)
+    return sample(machine, trace, platform.timing.entry, states, seed, one_way=False).most
 
 
 def guided(
