@@ -33,7 +33,9 @@ from quoll.abstract_domain.terms import (
 from quoll.assumptions import Assumption
 from quoll.image.cache_words import CacheWords
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
+from quoll.intervals import masked_words
 from quoll.intervals.interval_comparison import ComparisonOperator
+from quoll.intervals.masked_words import MaskedWords
 from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = ["AbstractMachine", "AnalysisEnvironment"]
@@ -128,6 +130,7 @@ class AbstractMachine:
         "banks",
         "environment",
         "facts",
+        "fields",
         "memory",
         "multiples",
         "owned",
@@ -146,6 +149,8 @@ class AbstractMachine:
         self.accesses: dict[tuple[int, int], tuple[Term, Fact]] | None = None
         # A symbol of this block as another symbol times a factor, plus a constant.
         self.multiples: dict[int, tuple[int, int, int]] = {}
+        # A symbol of this block as the bits of a mask of another symbol.
+        self.fields: dict[int, tuple[int, int]] = {}
 
     def restore(self, state: AbstractState, tail: list[Any]) -> None:
         """Start from ``state``; ``tail`` are temporaries and constants."""
@@ -254,6 +259,22 @@ class AbstractMachine:
         """A symbol, a factor and a constant whose product and sum is the word of ``term``."""
         symbol, factor, constant = self.multiples.get(term >> 32, (term >> 32, 1, 0))
         return symbol, factor, constant + term & MASK
+
+    def with_fields(self, facts: Facts | None) -> Facts | None:
+        """``facts``, which a branch refined, with the words whose fields these now decide."""
+        if facts is None or facts is self.facts:
+            return facts
+        for field_symbol, (symbol, mask) in self.fields.items():
+            value = facts.get(field_symbol)
+            if value is self.facts.get(field_symbol) or not isinstance(value, ValueSet):
+                continue
+            known = facts.get(symbol, ANY)
+            field = value.exact
+            if field is None or field & ~mask or not isinstance(known, ValueSet | MaskedWords):
+                continue
+            self.environment.reads_bits = True
+            facts = {**facts, symbol: masked_words.with_field(known, mask, field)}
+        return facts
 
     def restrict(self, term: Term, known: ValueSet) -> None:
         """Assume that ``term`` is in ``known``; a contradiction leaves the facts unchanged."""

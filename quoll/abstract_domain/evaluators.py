@@ -438,6 +438,9 @@ def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
             m.v[out] = m.fresh(site, _difference(fact, below))
             return
     binary(m, out, a, b, (site, OpCode.INT_AND, 32))
+    result = m.v[out]
+    if _is_constant(q) and type(p) is int and not p & MASK and min(p, result) >> 32 >= RIGID:
+        m.fields[result >> 32] = (p >> 32, q)
 
 
 def bit_or(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:

@@ -132,8 +132,8 @@ class _Run:
         stacks = machine.environment.stacks
         self.decision = (condition, machine.facts)
         machine.environment.note_limits(machine.position, condition, machine.facts)
-        away = assume(condition, machine.facts, stacks)
-        on = assume(negation(condition), machine.facts, stacks)
+        away = machine.with_fields(assume(condition, machine.facts, stacks))
+        on = machine.with_fields(assume(negation(condition), machine.facts, stacks))
         if away is not None:
             self._wait(step.label, away)
         if on is None:

@@ -14,7 +14,7 @@ from enum import Enum
 
 from quoll.abstract_domain.function_values import CALLEE_SAVED
 from quoll.arm.immediates import added_constant, immediate_operand
-from quoll.arm.insn import PC, SP, Condition, ControlFlow, Insn, ShiftKind
+from quoll.arm.insn import PC, SP, AccessKind, Condition, ControlFlow, Insn, ShiftKind
 from quoll.arm.operation import Operation
 from quoll.arm.wide_constants import upper_half
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
@@ -351,9 +351,11 @@ class _OriginSearch:
             self._root(query, LoadRoot.LOADED)
             return
         place = memory.displacement if memory.pre_indexed else 0
-        if insn.operation is Operation.LOAD_PAIR and query.register in insn.transfers:
+        several = memory.access is AccessKind.LOAD and memory.count > 1
+        several = several and query.register in insn.transfers
+        if several:
             place += WORD * insn.transfers.index(query.register)
-        exact = insn.operation in (Operation.LOAD_WORD, Operation.LOAD_PAIR)
+        exact = several or insn.operation is Operation.LOAD_WORD
         offset = place if exact and memory.index is None else None
         added = place if memory.index is None else None
         bases = (*query.bases, _base(query.block, index, memory.base, added))

@@ -33,6 +33,7 @@ __all__ = [
     "masked",
     "shift_left",
     "shift_right",
+    "with_field",
 ]
 
 
@@ -66,6 +67,8 @@ def masked(mask: int, members: ValueSet, bits: int = 32) -> Words:
     within = tight if leq(tight, within) else within
     if within == progression(0, mask, lowest):
         return intervals.any_word(bits)
+    if mask + lowest == 1 << bits and within.stride in (0, lowest):  # only the lowest are free
+        return progression(within.low, within.high + lowest - 1, 1)
     return within if mask == (1 << bits) - 1 else MaskedWords(mask, within)
 
 
@@ -120,6 +123,13 @@ def bit_and(a: Words, b: Words, bits: int = 32) -> Words:
         return bit_and(b, a, bits)
     (ones, may), (others, other_may) = _known(a, bits), _known(b, bits)
     return _of_bits(ones & others, may & other_may, bits)
+
+
+def with_field(a: Words, mask: int, field: int, bits: int = 32) -> Words:
+    """{x in ``a`` | x & mask = field}."""
+    rest = bit_and(a, ValueSet.of((1 << bits) - 1 & ~mask), bits)
+    ways = bit_or(rest, ValueSet.of(field), bits), masked(mask, ValueSet.of(field), bits)
+    return min(ways, key=lambda words: _size(words, bits))
 
 
 def bit_or(a: Words, b: Words, bits: int = 32) -> Words:

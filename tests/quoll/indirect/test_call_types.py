@@ -205,6 +205,32 @@ def test_members_and_rows_have_their_type(name: str, function: str, callees: str
     assert found == [f"calls at PLACE go to {callees}"] or ("clang" in name and not calls)
 
 
+PAIRED = """
+struct ops { int (*sample)(int); int (*scale)(int, int); };
+struct probe { const struct ops *ops; int now; } probes[3], *volatile ready;
+static int spi(int n) { return sink + n; }
+static int adc(int n) { return sink - n; }
+static int linear(int raw, int n) { return raw * n; }
+static void tick(void *p) { sink++; }
+static const struct ops one = {spi, linear}, other = {adc, linear};
+void (*volatile ticks[2])(void *) = {tick, 0};
+N int probe_it(struct probe *p, int n) { return p->now = p->ops->scale(p->ops->sample(n), 3); }
+void init(void) { probes[0].ops = &one; probes[1].ops = &other; ready = &probes[0]; }
+int run(int x) { return probe_it(ready, x); }
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@pytest.mark.parametrize("name", ["C gcc -O2", "C gcc -Os Thumb-2", "C gcc -O2 movw"])
+def test_members_that_one_instruction_loads_have_their_types(name: str) -> None:
+    image = Image.load(build_pointers(PAIRED, BUILDS[name]))
+    symbol = image.symbol("probe_it")
+    assert symbol is not None
+    calls = extract(image, [symbol.addr | symbol.thumb]).unresolved
+    found = {call.proposal.fact for call in calls if call.proposal}
+    assert found == {"calls at PLACE go to adc, spi", "calls at PLACE go to linear"}
+
+
 HELD_BUILDS = [
     ("C gcc -O2", "-gdwarf-4"),
     ("C gcc -Os Thumb-2", "-gdwarf-5"),
