@@ -9,7 +9,7 @@ are still there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cache.geometry import CacheHierarchy
 from cache.locked import NOT_LOCKED
@@ -18,7 +18,7 @@ from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import AccessKind, Insn
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["unlocked_before", "unlocked_nodes", "unlocking", "unlocks_code", "unlocks_data"]
+__all__ = ["UnlockedNodes", "unlocked_nodes", "unlocking", "unlocks_code", "unlocks_data"]
 
 
 def unlocks_code(insn: Insn) -> bool:
@@ -50,8 +50,9 @@ def unlocking(graph: Supergraph, unlocks: Callable[[Insn], bool]) -> tuple[int, 
 def unlocked_nodes(graph: Supergraph, unlocks: Callable[[Insn], bool]) -> frozenset[int]:
     """The nodes that may be executed after such an operation, or that contain one."""
     passing = (edge.dst for at, edge in enumerate(graph.edges) if graph.passed(at))
-    dropping = (n for n, node in enumerate(graph.nodes) if any(map(unlocks, node.block.insns)))
-    found = {*passing, *dropping}
+    blocks = {id(node.block): node.block for node in graph.nodes}  # contexts share them
+    dropping = {at for at, block in blocks.items() if any(map(unlocks, block.insns))}
+    found = {*passing, *(n for n, node in enumerate(graph.nodes) if id(node.block) in dropping)}
     waiting = list(found)
     while waiting:
         for edge in graph.successors[waiting.pop()]:
@@ -62,16 +63,28 @@ def unlocked_nodes(graph: Supergraph, unlocks: Callable[[Insn], bool]) -> frozen
     return frozenset(found)
 
 
-def unlocked_before(
-    hierarchy: CacheHierarchy, graph: Supergraph, start: int | None
-) -> CacheHierarchy:
-    """The caches where paths start at the block at ``start``, after a path through ``graph``.
+@dataclass(frozen=True, slots=True)
+class UnlockedNodes:
+    """The nodes of ``graph`` behind operations that may drop locked lines of either cache."""
 
-    None: nothing is known about the code before, so that no line counts as locked.
-    """
-    starts = {n for n, node in enumerate(graph.nodes) if node.block.addr == start}
-    if start is None or starts & unlocked_nodes(graph, unlocks_code):
-        hierarchy = replace(hierarchy, locked_i=NOT_LOCKED)
-    if start is None or starts & unlocked_nodes(graph, unlocks_data):
-        hierarchy = replace(hierarchy, locked_d=NOT_LOCKED)
-    return hierarchy
+    graph: Supergraph
+    code: frozenset[int]
+    data: frozenset[int]
+
+    @staticmethod
+    def of(graph: Supergraph) -> UnlockedNodes:
+        """Follow all paths from these operations."""
+        both = (unlocked_nodes(graph, unlocks) for unlocks in (unlocks_code, unlocks_data))
+        return UnlockedNodes(graph, *both)
+
+    def before(self, hierarchy: CacheHierarchy, start: int) -> CacheHierarchy:
+        """The caches where paths start at the block at ``start``, after a path through the graph.
+
+        ``hierarchy``: with all lines that are locked before the first entry.
+        """
+        starts = {n for n, node in enumerate(self.graph.nodes) if node.block.addr == start}
+        if starts & self.code:
+            hierarchy = replace(hierarchy, locked_i=NOT_LOCKED)
+        if starts & self.data:
+            hierarchy = replace(hierarchy, locked_d=NOT_LOCKED)
+        return hierarchy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,8 @@ from cache.classify import classify
 from cache.geometry import CacheGeometry
 from cache.locked import LockedLines
 from cache.reference import HitClass, ReferenceKind
+from cache.unlocked import unlocked_nodes, unlocks_code
+from quoll.arm.insn import Insn
 from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, straight
 from tests.testing.cache.walks import MEMORY, hierarchy
@@ -99,6 +102,21 @@ def test_nothing_is_locked_where_lines_may_be_dropped(
     references = classify(program.graph, program, caches).references[0]
     first = {r.kind: r.l1 is HitClass.AH for r in references if r.insn == 0}
     assert first == {ReferenceKind.FETCH: code, ReferenceKind.LOAD: data}
+
+
+def test_a_block_is_examined_once_for_all_contexts() -> None:
+    """Kernels have ten times as many nodes as blocks, and many starts of paths."""
+    program = straight("mov r0, #1\nmcr p15, 0, r0, c7, c5, 0\nmov r0, #2\n", [])
+    node, asked = program.graph.nodes[0], Counter[int]()
+    empty: tuple[tuple[int, ...], ...] = ((),) * 3
+    graph = replace(program.graph, nodes=(node,) * 3, successors=empty, predecessors=empty)
+
+    def unlocks(insn: Insn) -> bool:
+        asked[insn.addr] += 1
+        return unlocks_code(insn)
+
+    assert unlocked_nodes(graph, unlocks) == {0, 1, 2}
+    assert max(asked.values()) == 1
 
 
 def test_only_locked_lines_hit_in_l2() -> None:

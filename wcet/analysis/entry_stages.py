@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 
 from cache.classify import ClassifiedFetches
 from cache.data_cache import DataAddresses
@@ -27,8 +27,9 @@ from cache.executed.access_trace import TracedCode
 from cache.executed.counted_misses import with_misses
 from cache.executed.reached_addresses import FollowedAddresses
 from cache.geometry import CacheHierarchy
+from cache.locked import NOT_LOCKED
 from cache.reference import CacheClassification
-from cache.unlocked import unlocked_before
+from cache.unlocked import UnlockedNodes
 from cache.wrong_paths import constant_code
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.counted_loops import by_counters, counter_limits
@@ -155,13 +156,18 @@ class AnalysisTarget:
         return self.run.stages.stage(stage, self.name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ValuedCode:
     """Code with its graph, without edges that values exclude, and the graph's values."""
 
     code: AnalysisTarget
     graph: Supergraph
     values: ValueResults
+
+    @cached_property
+    def unlocked(self) -> UnlockedNodes:
+        """The nodes before which locked lines of the caches may be dropped."""
+        return UnlockedNodes.of(self.graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,7 +521,9 @@ def hierarchy_of(valued: ValuedCode, part: PendingSegment) -> CacheHierarchy:
     anywhere = known.from_anywhere
     if not (known.locked_i or known.locked_d):
         return anywhere
-    return unlocked_before(anywhere, valued.graph, part.start if code.origin.starts else None)
+    if part.start is None or not code.origin.starts:
+        return replace(anywhere, locked_i=NOT_LOCKED, locked_d=NOT_LOCKED)
+    return valued.unlocked.before(anywhere, part.start)
 
 
 def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:
