@@ -4,6 +4,9 @@ A result is stored as soon as it is there, under the content of its task. A task
 stored is not executed again, so a sweep that was stopped goes on where it ended. A task of a worker
 that ends is executed by another one; a task that three workers did not survive fails. When the
 scheduler ends, this waits for another one at the same address, and submits the rest.
+
+Tasks of equal priority start in their order. A task that needs results of others is submitted when
+these are there, and goes before tasks of lower priority that wait.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +33,10 @@ __all__ = ["Outcome", "ResultFolder", "run_tasks"]
 
 PATIENCE = 60.0  # seconds to wait for a scheduler
 PAUSE = 1.0  # seconds between attempts
+# Dask keeps tasks of one prefix in a queue of the scheduler, if they are many. A worker then gets a
+# task when it is idle, so that none waits behind a long one.
+PREFIX = "task-"
+ONE_EACH = {"distributed.scheduler.worker-saturation": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +76,58 @@ class ResultFolder:
             raise UsageError(f"cannot write {target}: {error.strerror}") from error
 
 
+def no_more(task: Task, outcome: Outcome) -> Sequence[Task]:
+    """Nothing follows a task."""
+    return ()
+
+
 def run_tasks(
     tasks: Sequence[Task],
     folder: ResultFolder,
     report: Callable[[Task, Outcome, str], None],
     *,
+    then: Callable[[Task, Outcome], Iterable[Task]] = no_more,
     scheduler: str | None = None,
     workers: int | None = None,
 ) -> list[Outcome]:
     """The outcome of each task, in their order, however the workers finish.
 
-    ``report`` is called for each task that ends now, with the address of the dashboard. Failures
-    are not stored: another run tries again. ``workers``: processes of this machine if no scheduler
-    is named (default: one a processor). Raises UsageError if Dask is missing, and ResourceError
-    if no scheduler answers.
+    ``report`` is called for each task that ends now, with the address of the dashboard. ``then``
+    is called once for each task, ended now or stored, and gives the tasks that only waited for it;
+    their outcomes it gets, too. Failures are not stored: another run tries again. ``workers``:
+    processes of this machine if no scheduler is named (default: one a processor). Raises UsageError
+    if Dask is missing, and ResourceError if no scheduler answers.
     """
     wanted = version()
     keys = [task.key(wanted) for task in tasks]
-    done = {key: stored for key in keys if (stored := folder.get(key)) is not None}
-    left = {key: task for key, task in zip(keys, tasks, strict=True) if key not in done}
+    done: dict[str, Outcome] = {}
+    left: dict[str, Task] = {}
+
+    def add(more: Iterable[Task]) -> None:
+        """``more``, and all that follows those whose results are stored."""
+        waiting = deque(more)
+        while waiting:
+            task = waiting.popleft()
+            key = task.key(wanted)
+            if key in done or key in left:
+                continue
+            stored = folder.get(key)
+            if stored is None:
+                left[key] = task
+            else:
+                done[key] = stored
+                waiting.extend(then(task, stored))
+
+    add(tasks)
     while left:
         with _client(scheduler, workers) as client:
             for key, outcome in _outcomes(client, left, wanted):
                 if outcome.failure is None:
                     folder.put(key, outcome.result)
                 done[key] = outcome
-                report(left.pop(key), outcome, client.dashboard_link)
+                task = left.pop(key)
+                report(task, outcome, client.dashboard_link)
+                add(then(task, outcome))
         if left and scheduler is None:
             raise ResourceError("the scheduler of this machine ended before the sweep")
     return [done[key] for key in keys]
@@ -102,20 +136,31 @@ def run_tasks(
 def _outcomes(
     client: Client, tasks: Mapping[str, Task], wanted: str
 ) -> Iterator[tuple[str, Outcome]]:
-    """Outcomes as they come; ends early when the scheduler is lost."""
+    """Outcomes as they come; ends early when the scheduler is lost.
+
+    ``tasks`` may grow in between.
+    """
     from distributed import as_completed
 
-    futures = [
-        client.submit(execute, task.function, task.argument, wanted, key=key)
-        for key, task in tasks.items()
-    ]
-    for future in as_completed(futures):
+    submitted: set[str] = set()
+    running = as_completed(loop=client.loop)
+
+    def submit() -> None:
+        for key, task in tasks.items():
+            if key not in submitted:
+                submitted.add(key)
+                call = (execute, task.function, task.argument, wanted)
+                running.add(client.submit(*call, key=PREFIX + key, priority=task.priority))
+
+    submit()
+    for future in running:
         try:
             outcome = _outcome(future)
         except (CancelledError, OSError):  # the scheduler or the connection to it is gone
             return
-        yield str(future.key), outcome
+        yield str(future.key).removeprefix(PREFIX), outcome
         future.release()
+        submit()
 
 
 def _outcome(future: Future) -> Outcome:
@@ -128,6 +173,7 @@ def _outcome(future: Future) -> Outcome:
 @contextmanager
 def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     try:
+        from dask import config
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise UsageError(
@@ -136,6 +182,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it reports each lost connection
     if scheduler is None:
         with (
+            config.set(ONE_EACH),
             LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as local,
             Client(local) as client,
         ):

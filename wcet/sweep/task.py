@@ -24,11 +24,15 @@ class OtherVersion(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A call of ``function`` ("module:name") with ``argument``; ``name`` is for progress."""
+    """A call of ``function`` ("module:name") with ``argument``; ``name`` is for progress.
+
+    Of the tasks that wait, those of the highest ``priority`` start first.
+    """
 
     name: str
     function: str
     argument: Json
+    priority: int = 0
 
     def key(self, version: str) -> str:
         """The content of the task: equal keys mean equal results."""

@@ -90,6 +90,34 @@ def test_many_tasks_survive_the_end_of_a_worker(two_workers: Cluster, tmp_path: 
     assert not ended  # stored: no scheduler is asked
 
 
+def test_a_task_starts_when_another_one_has_ended(two_workers: Cluster, tmp_path: Path) -> None:
+    """Also if that one was stored; each is given once."""
+    given: list[tuple[str, Outcome]] = []
+
+    def then(task: Task, outcome: Outcome) -> list[Task]:
+        given.append((task.name, outcome))
+        more = Task(f"{task.name} again", f"{TASKS}:double", outcome.result)
+        return [more] if len(task.name) == 1 else []
+
+    folder = ResultFolder(tmp_path / "results")
+    wanted, ended = tasks("double_slowly", 8), list[str]()
+    for _ in range(2):
+        found = run_tasks(
+            wanted,
+            folder,
+            lambda task, *_: ended.append(task.name),
+            then=then,
+            scheduler=two_workers.address,
+        )
+        assert found == [Outcome(2 * n) for n in range(8)]
+        assert dict(given) == {f"{n}": Outcome(2 * n) for n in range(8)} | {
+            f"{n} again": Outcome(4 * n) for n in range(8)
+        }
+        assert len(given) == 16
+        given.clear()
+    assert len(ended) == 16  # all in the first run
+
+
 def test_tasks_survive_the_end_of_the_scheduler(two_workers: Cluster, tmp_path: Path) -> None:
     ended = 0
 
