@@ -30,7 +30,7 @@ from statistics import mean, median, stdev
 
 from cache.policy import ReplacementPolicy
 from campaigns.documented import add_write, markdown, write
-from campaigns.kernel_bounds import sizes
+from campaigns.kernel_bounds import INLINED, KERNEL, sizes
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.block_times import transfers
@@ -56,14 +56,12 @@ from wcet.executions.recorded_paths import sections
 from wcet.platforms.platform_model import Platform
 from wcet.request import add_analysis, requested
 
-__all__ = ["EXACTLY", "Round", "Timed", "charged", "main", "rounds", "timed"]
+__all__ = ["Round", "Timed", "charged", "main", "rounds", "timed"]
 
 TIMES, STATES, WARM = 32, 100, 4
-EXACTLY = "--share=never"  # each instruction of a path has a charge of its own
 UNKNOWNS = 10  # draws of everything that a recording leaves open, conditions for one
 SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
 PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
-SUMMARISED = "mcs"  # the preset with function summaries, unless every call is inlined
 # The rounds of pingpong.c, with the names of their executions.
 OPERATIONS = (
     ("call, 4 words", "answer, 4 words"),
@@ -223,7 +221,7 @@ def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
 
 def table(board: str, preset: str, trace: Path) -> str:
     """The operations of one build."""
-    kernel = build.kernel(f"{board}-{preset}")
+    kernel = build.kernel(f"{board}-{preset}", *KERNEL)
     done = qemu.run_bilby(f"{board}-{preset}", "pingpong", trace)
     if done.returncode != 0:
         raise InputError(f"pingpong ended with {done.returncode}", hint=done.stdout)
@@ -231,8 +229,7 @@ def table(board: str, preset: str, trace: Path) -> str:
     add_analysis(parser)
     values = sizes() if preset == "before" else {}
     sizes_set = [f"--set={name}={value}" for name, value in values.items()]
-    exactly = [EXACTLY] if preset == SUMMARISED else []  # else the results of other campaigns
-    options = parser.parse_args([*exactly, *sizes_set])
+    options = parser.parse_args([*INLINED.get(preset, ()), *sizes_set])
     result = analyse(kernel, requested(options, []), StageLog(verbose=False))
     found = rounds(Trace.read(trace))
     if [len(r.executions) for r in found] != [len(names) for names in OPERATIONS]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 
 from campaigns.documented import add_write, markdown, write
+from campaigns.kernel_bounds import KERNEL
 from campaigns.papers import published
 from campaigns.tables import all_tables, number
 from tests.testing.harness import build
@@ -45,7 +46,7 @@ def effort() -> str:
     add_analysis(parser)
     options = requested(parser.parse_args([f"--platform={PLATFORM}", "--no-cache"]), [])
     wall, before = time.monotonic(), os.times()
-    result = analyse(build.kernel("kzm-after"), options, StageLog(verbose=False))
+    result = analyse(build.kernel("kzm-after", *KERNEL), options, StageLog(verbose=False))
     wall, after = time.monotonic() - wall, os.times()
     used = sum(after[:4]) - sum(before[:4])
     proved, stated = proved_and_stated(result)

@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bench.ipc import EXACTLY, HEAD, Round, charged, rounds, row, timed
+from bench.ipc import HEAD, Round, charged, rounds, row, timed
 from campaigns.documented import add_write, inside, markdown, write
-from campaigns.kernel_bounds import bounds
+from campaigns.kernel_bounds import INLINED, KERNEL, bounds
 from quoll.errors import InputError
 from quoll.recordings.trace import Trace
 from tests.testing.harness import build, qemu
@@ -53,13 +53,13 @@ def operations() -> str:
 def operations_of(board: str, trace: Path) -> str:
     """One board; ``trace``: a file for the recording."""
     name = f"{board}-mcs"
-    kernel = build.kernel(name)
+    kernel = build.kernel(name, *KERNEL)
     done = qemu.run_bilby(name, "modes", trace)
     if done.returncode != 0:
         raise InputError(f"modes ended with {done.returncode}", hint=done.stdout)
     parser = argparse.ArgumentParser()
     add_analysis(parser)
-    options = requested(parser.parse_args([EXACTLY]), [])
+    options = requested(parser.parse_args(INLINED["mcs"]), [])
     result = analyse(kernel, options, StageLog(verbose=False))
     found: list[Round] = rounds(Trace.read(trace))
     if [len(made.executions) for made in found] != [len(names) for names in OPERATIONS]:

@@ -24,7 +24,7 @@ from random import Random
 
 from campaigns.causes import Beyond, Causes, beyond, causes
 from campaigns.documented import add_write, markdown, write
-from campaigns.kernel_bounds import KERNELS, analysis, sizes
+from campaigns.kernel_bounds import KERNEL, KERNELS, analysis, sizes
 from campaigns.papers import Entry, published
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
@@ -339,7 +339,7 @@ def main() -> int:
     add_write(parser, "docs/results/observed.md")
     options = parser.parse_args()
     for board, preset in (("kzm", "before"), ("kzm", "after"), ("cubieboard", "after")):
-        build.make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}")
+        build.kernel(f"{board}-{preset}", *KERNEL)
     before = analysis("kzm", "kzm-paper", "before", sizes())
     tables, exceeded = {}, False
     kzm, a8 = (recorded(f"{board}-after") for board in ("kzm", "cubieboard"))

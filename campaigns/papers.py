@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from campaigns.documented import add_write, markdown, write
-from campaigns.kernel_bounds import Bounds, bounds, sizes
+from campaigns.kernel_bounds import KERNEL, Bounds, bounds, sizes
 from campaigns.mcs_results import documented_operations
 from tests.testing.harness import build
 
@@ -43,6 +43,7 @@ OPERATIONS = {  # of bench.ipc
     "signal": "signal to an urgent thread",
 }
 PINNED = {"l1": "lines locked in L1", "l2": "locked in L2, lines in L1"}  # builds of `latency`
+LOCKED = f"platform{PLATFORM[3:]}.toml"  # beside these
 AGAIN, PATH = 1, 2  # columns of documented_operations()
 
 
@@ -171,7 +172,7 @@ def operations(figures: Published, tables: dict[str, dict[str, list[int]]]) -> s
 def locked(pin: str) -> Bounds:
     """Of the preset `latency` with locked lines, under the same figures."""
     name = f"latency-{pin}"
-    board = build.ROOT / "build" / "bilby" / f"kzm-{name}" / f"platform{PLATFORM[3:]}.toml"
+    board = build.ROOT / "build" / "bilby" / f"kzm-{name}" / LOCKED
     return bounds(str(board), name, {}, l2="on" if pin == "l2" else "off")
 
 
@@ -217,9 +218,9 @@ def main(arguments: Sequence[str]) -> int:
     add_write(parser, "docs/results/papers.md")
     options = parser.parse_args(arguments)
     for preset in PRESETS:
-        build.make("kernels/bilby", f"PRESET={preset}")
+        build.kernel(f"kzm-{preset}", *KERNEL)
     for pin in PINNED:
-        build.make("kernels/bilby", "PRESET=latency", f"PIN={pin}")
+        build.kernel(f"kzm-latency-{pin}", *KERNEL, LOCKED)
     tables = text()
     write(options, "results/papers.md", {"papers": tables})
     print(tables, end="")

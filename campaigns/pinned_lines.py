@@ -16,6 +16,7 @@ from math import inf
 from pathlib import Path
 
 from campaigns.documented import add_write, markdown, write
+from campaigns.kernel_bounds import KERNEL
 from quoll.results.results_store import ResultsStore, begin_run
 from tests.testing.harness import build
 from wcet.analysis.run import AnalysisRun
@@ -26,7 +27,6 @@ from wcet.pinning.choice import choose
 from wcet.pinning.first_touched import first_touched
 from wcet.pinning.pins import NO_PINS
 
-KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 PUBLISHED = Path(__file__).with_name("papers.toml")
 ATTEMPTS = 32  # of the choice: solutions of all integer programs
 HEAD = (
@@ -49,10 +49,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_write(parser, "docs/pinning.md")
     arguments = parser.parse_args()
-    build.make("kernels/bilby", "PRESET=after")
+    kernel = build.kernel("kzm-after", *KERNEL)
     begin_run()
     options = analysis_options(("all",), "kzm-paper", (), {}, ResultsStore.of_user())
-    run = AnalysisRun.begin(KERNEL, options, SilentStageLog())
+    run = AnalysisRun.begin(kernel, options, SilentStageLog())
     entries = tuple(PinnedEntry.of(run, name, at) for name, at in run.entries.items())
     bounds = PinnedBounds(run, entries, 1)
     unpinned = bounds.solved(NO_PINS)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from campaigns.documented import add_write, markdown, write
-from campaigns.kernel_bounds import analysis
+from campaigns.kernel_bounds import KERNEL, analysis
 from campaigns.observed import charge, recorded
 from pipeline.native import Instructions
 from quoll.recordings.trace import Execution
@@ -113,7 +113,7 @@ def main() -> int:
     parser.add_argument("--states", type=int, default=20, help="of each path")
     add_write(parser, "docs/results/observed.md")
     options = parser.parse_args()
-    build.make("kernels/bilby", "PRESET=after")
+    build.kernel("kzm-after", *KERNEL)
     recordings = recorded("kzm-after")
     off = analysis("kzm", "kzm", "after", {})
     without = {}

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from campaigns.documented import add_write, markdown, write
-from campaigns.kernel_bounds import sizes
+from campaigns.kernel_bounds import INLINED, KERNEL, sizes
 from tests.testing.harness import build
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import StageLog
@@ -24,14 +24,15 @@ from wcet.masked.masked_entries import masked
 from wcet.request import add_analysis, requested
 
 KERNELS = build.ROOT / "build/bilby"
-# kernel -> its folder, and options of make
-BUILDS = {
-    "`before`, at the fixed sizes": ("kzm-before", ("PRESET=before",)),
-    "`after`": ("kzm-after", ("PRESET=after",)),
-    "`mcs`": ("kzm-mcs", ("PRESET=mcs",)),
-    "`latency`": ("kzm-latency", ("PRESET=latency",)),
-    "`latency`, lines locked in L1": ("kzm-latency-l1", ("PRESET=latency", "PIN=l1")),
-    "`latency`, locked in L2, lines in L1": ("kzm-latency-l2", ("PRESET=latency", "PIN=l2")),
+LOCKED = "platform-paper.toml"  # beside a kernel that locks lines
+# kernel -> its build, and other files of it
+BUILDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "`before`, at the fixed sizes": ("kzm-before", ()),
+    "`after`": ("kzm-after", ()),
+    "`mcs`": ("kzm-mcs", ()),
+    "`latency`": ("kzm-latency", ()),
+    "`latency`, lines locked in L1": ("kzm-latency-l1", (LOCKED,)),
+    "`latency`, locked in L2, lines in L1": ("kzm-latency-l2", (LOCKED,)),
 }
 HEAD = (
     *("kernel", "longest stretch", "its operation", "without it"),
@@ -45,11 +46,13 @@ PUBLISHED = (
 
 def options_of(kernel: str, entries: Sequence[str] = ()) -> AnalysisOptions:
     """For a kernel and its entries (all if none); the platform file beside it has locked lines."""
-    board = KERNELS / kernel / "platform-paper.toml"
+    board = KERNELS / kernel / LOCKED
     parser = argparse.ArgumentParser()
     add_analysis(parser)
+    preset = kernel.split("-")[1]
     arguments = [f"--platform={board if board.exists() else 'kzm-paper'}"]
-    if kernel.endswith("-before"):
+    arguments += INLINED.get(preset, ())
+    if preset == "before":
         arguments += [f"--set={name}={value}" for name, value in sizes().items()]
     return requested(parser.parse_args(arguments), entries)
 
@@ -93,8 +96,8 @@ def main() -> int:
     add_write(parser, "docs/results/bounds.md")
     options = parser.parse_args()
     rows = []
-    for name, (kernel, goals) in BUILDS.items():
-        build.make("kernels/bilby", *goals)
+    for name, (kernel, files) in BUILDS.items():
+        build.kernel(kernel, *KERNEL, *files)
         rows.append(row(name, viewed(kernel), longest_region(kernel)))
         print(*rows[-1], sep=" | ", flush=True)
     table = markdown(HEAD, (*rows, *PUBLISHED))

@@ -14,6 +14,7 @@ from statistics import median
 
 from cache.wrong_paths import UNKNOWN_CODE, InsnAt, WrongPaths, constant_code
 from campaigns.documented import add_write, markdown, write
+from campaigns.kernel_bounds import KERNEL
 from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
@@ -47,7 +48,10 @@ def main() -> int:
     options = parser.parse_args()
     rows = []
     for board in BOARDS:
-        image, hierarchy = Image.load(build.kernel(f"{board}-after")), load(board).hierarchy
+        image, hierarchy = (
+            Image.load(build.kernel(f"{board}-after", *KERNEL)),
+            load(board).hierarchy,
+        )
         code = constant_code(image)
         for kind, returns in KINDS.items():
             paths = WrongPaths(hierarchy.l1i, hierarchy.fetch_ahead, kind, code)

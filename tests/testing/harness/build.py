@@ -35,13 +35,15 @@ def recorder() -> Path:
     return ROOT / "build" / "recorder" / "librecorder.so"
 
 
-def kernel(name: str = "kzm-after", *files: str) -> Path:
+def kernel(name: str = "kzm-after", *files: str, jobs: int = 1) -> Path:
     """The kernel of a build, ``BOARD-PRESET`` or ``BOARD-PRESET-PIN``; beside it, its programs.
 
     If ``files`` of the build are given, the others may be missing: programs take longer to compile
-    than the kernel.
+    than the kernel. ``jobs``: compilers that run at once.
     """
     board, preset, *pin = name.split("-")
     goals = [f"../../build/bilby/{name}/{file}" for file in files]
-    make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}", *(f"PIN={p}" for p in pin), *goals)
+    variables = (f"BOARD={board}", f"PRESET={preset}", *(f"PIN={p}" for p in pin))
+    at_once = (f"--jobs={jobs}",) if jobs > 1 else ()
+    make("kernels/bilby", *at_once, *variables, *goals)
     return ROOT / "build" / "bilby" / name / "kernel.elf"
