@@ -118,6 +118,20 @@ def test_a_task_starts_when_another_one_has_ended(two_workers: Cluster, tmp_path
     assert len(ended) == 16  # all in the first run
 
 
+def test_an_important_task_starts_before_others_that_wait(
+    two_workers: Cluster, tmp_path: Path
+) -> None:
+    ended: list[str] = []
+    important = Task("important", f"{TASKS}:double_slowly", MANY, priority=1)
+    run_tasks(
+        [*tasks("double_slowly", MANY), important],
+        ResultFolder(tmp_path / "results"),
+        lambda task, *_: ended.append(task.name),
+        scheduler=two_workers.address,
+    )
+    assert ended.index("important") < MANY // 2
+
+
 def test_tasks_survive_the_end_of_the_scheduler(two_workers: Cluster, tmp_path: Path) -> None:
     ended = 0
 
