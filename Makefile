@@ -100,7 +100,7 @@ soundness: setup-tests
 
 # Tables beside published ones, from recordings, replays and analyses: docs/results. On all processors,
 # or ARGS='--jobs 1'; goes on where it was stopped.
-paper: setup kernel recorder
+paper: setup
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[bench]'
 	.venv/bin/python -m campaigns.paper $(ARGS)
