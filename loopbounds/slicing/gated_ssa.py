@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cell_name, cell_width
@@ -41,6 +42,8 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 
 __all__ = ["GatedSsa", "OutOfEffort", "SsaScope"]
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +427,15 @@ class GatedSsa:
         self.spread = False
         self.unbounded = UnboundedCounter()
         self.restart(frozenset())
+
+    def within_effort(self, compute: Callable[[], Result], otherwise: Result) -> Result:
+        """The result of ``compute``, or ``otherwise`` where it takes more effort than is left."""
+        if self._effort < 0:
+            return otherwise
+        try:
+            return compute()
+        except OutOfEffort:
+            return otherwise
 
     def spend(self) -> None:
         """Count one value. Raises OutOfEffort."""

@@ -88,7 +88,7 @@ class Slice:
     cells: dict[Term, Cell]  # the cells of the state variables
     alone: Callable[
         [], RegisterDecidedLoop | None
-    ]  # the model, if registers at the entry decide everything
+    ]  # the model, if registers at the entry decide everything, and the effort suffices
     continued: LoopContinuation
     walks: Callable[[], bool]  # it follows the links of one list
     says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
@@ -161,10 +161,10 @@ class _Slicer:
             self._havoc,
             self._known_trips,
             self._cells,
-            lambda: self._alone(initial),
+            lambda: self._ssa.within_effort(lambda: self._alone(initial), None),
             self._continued(assumed),
-            self._is_walk,
-            self._says_all,
+            lambda: self._ssa.within_effort(self._is_walk, False),
+            lambda deciding: self._ssa.within_effort(lambda: self._says_all(deciding), False),
         )
 
     def _is_walk(self) -> bool:

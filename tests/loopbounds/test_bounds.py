@@ -161,3 +161,24 @@ def test_contradictions_are_looked_for_in_few_contexts_and_once_if_that_is_costl
     monkeypatch.setattr("loopbounds.budgets.table.REFUTING_VALUES", 0)
     assert [b.bound for b in code.bounds(stated(3, 9))] == [9, 9, 9]
     assert len(tried) == 1
+
+
+def test_a_search_for_contradictions_may_end_at_each_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice may be within the effort, and the conditions on the way to its loop beyond it."""
+    source = """
+    volatile unsigned sink, cells[4];
+    int main(unsigned n, unsigned a) {
+        if (cells[0] == a) return 1;
+        if (cells[1] == a) return 2;
+        if (cells[2] == a) return 3;
+        n &= 63;
+        do sink = n; while (n--);
+        return 0;
+    }
+    """
+    code = load(build(source, optimise="-O1"))
+    monkeypatch.setattr("loopbounds.budgets.table.WAY_IN", 1)
+    for values in range(0, 24, 2):
+        monkeypatch.setattr("loopbounds.budgets.table.REFUTING_VALUES", values)
+        *_, bound = code.bounds(stated(8, 12))
+        assert (bound.bound, bound.method) == (12, "fact")
