@@ -142,15 +142,16 @@ def _outcomes(
     """
     from distributed import as_completed
 
-    submitted: set[str] = set()
+    submitted: dict[str, str] = {}  # name on the scheduler -> key
     running = as_completed(loop=client.loop)
 
     def submit() -> None:
         for key, task in tasks.items():
-            if key not in submitted:
-                submitted.add(key)
+            name = PREFIX + key
+            if name not in submitted:
+                submitted[name] = key
                 call = (execute, task.function, task.argument, wanted)
-                running.add(client.submit(*call, key=PREFIX + key, priority=task.priority))
+                running.add(client.submit(*call, key=name, priority=task.priority))
 
     submit()
     for future in running:
@@ -158,7 +159,7 @@ def _outcomes(
             outcome = _outcome(future)
         except (CancelledError, OSError):  # the scheduler or the connection to it is gone
             return
-        yield str(future.key).removeprefix(PREFIX), outcome
+        yield submitted[str(future.key)], outcome
         future.release()
         submit()
 
