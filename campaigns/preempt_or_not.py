@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import INLINED, KERNEL, sizes
+from quoll.processes.parallel_map import parallel_map
 from tests.testing.harness import build
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import StageLog
@@ -95,11 +96,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_write(parser, "docs/results/bounds.md")
     options = parser.parse_args()
-    rows = []
-    for name, (kernel, files) in BUILDS.items():
+    for kernel, files in BUILDS.values():
         build.kernel(kernel, *KERNEL, *files)
-        rows.append(row(name, viewed(kernel), longest_region(kernel)))
-        print(*rows[-1], sep=" | ", flush=True)
+    kernels = [(name, kernel) for name, (kernel, _) in BUILDS.items()]
+
+    def one(index: int) -> tuple[str, ...]:
+        name, kernel = kernels[index]
+        found = row(name, viewed(kernel), longest_region(kernel))
+        print(*found, sep=" | ", flush=True)
+        return found
+
+    rows = parallel_map(one, [1] * len(kernels), 2)
     table = markdown(HEAD, (*rows, *PUBLISHED))
     print(table)
     write(options, "results/bounds.md", {"preempt or not": table})
