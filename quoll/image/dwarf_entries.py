@@ -15,18 +15,21 @@ from quoll.image.debug_sections import DebugSections
 __all__ = [
     "ADDR_BASE",
     "COMPILE_UNIT",
+    "HIGH_PC",
+    "LOW_PC",
     "UNIT_REFERENCES",
     "Attributes",
     "DebugEntry",
     "DebugUnit",
     "address_of",
+    "code_range",
     "indexed",
     "text_of",
     "units",
 ]
 
 COMPILE_UNIT = 0x11  # DW_TAG
-STR_OFFSETS_BASE, ADDR_BASE = 0x72, 0x73  # DW_AT
+STR_OFFSETS_BASE, ADDR_BASE, LOW_PC, HIGH_PC = 0x72, 0x73, 0x11, 0x12  # DW_AT
 TYPE_UNITS, SKELETONS = (2, 6), (4, 5)  # DW_UT
 LONG_LENGTH = 0xFFFFFFFF
 # DW_FORM, by the number of bytes.
@@ -195,6 +198,22 @@ def address_of(debug: DebugSections, unit: DebugUnit, value: Value) -> int | Non
     if not isinstance(number, int):
         return None
     return number if form not in ADDRX else indexed(debug.addr, unit, ADDR_BASE, 4, number)
+
+
+def code_range(
+    debug: DebugSections, unit: DebugUnit, attributes: Attributes
+) -> tuple[int, int] | None:
+    """The first address of an entry's code, and the one behind it; None without one range."""
+    if LOW_PC not in attributes or HIGH_PC not in attributes:
+        return None
+    low = address_of(debug, unit, attributes[LOW_PC])
+    form, high = attributes[HIGH_PC]
+    if low is None or not isinstance(high, int):
+        return None
+    if form == ADDR or form in ADDRX:
+        end = address_of(debug, unit, attributes[HIGH_PC])
+        return low, low if end is None else end
+    return low, low + high
 
 
 def text_of(debug: DebugSections, unit: DebugUnit, value: Value) -> str | None:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from quoll.image.byte_stream import EndOfBytes
 from quoll.image.debug_sections import DebugSections
 from quoll.image.dwarf_entries import (
-    ADDR,
-    ADDRX,
+    HIGH_PC,
+    LOW_PC,
     UNIT_REFERENCES,
     Attributes,
     DebugEntry,
     DebugUnit,
-    address_of,
+    code_range,
     text_of,
     units,
 )
@@ -26,14 +26,7 @@ from quoll.image.dwarf_entries import (
 __all__ = ["DebugFunction", "functions_of_units"]
 
 SUBPROGRAM = 0x2E  # DW_TAG
-NAME, STMT_LIST, LOW_PC, HIGH_PC, ABSTRACT_ORIGIN, SPECIFICATION = (
-    0x03,
-    0x10,
-    0x11,
-    0x12,
-    0x31,
-    0x47,
-)
+NAME, STMT_LIST, ABSTRACT_ORIGIN, SPECIFICATION = 0x03, 0x10, 0x31, 0x47
 LINKAGE_NAME, MIPS_LINKAGE_NAME = 0x6E, 0x2007  # DW_AT
 WANTED = frozenset((NAME, STMT_LIST, LOW_PC, HIGH_PC, ABSTRACT_ORIGIN, SPECIFICATION, LINKAGE_NAME,
                     MIPS_LINKAGE_NAME))  # fmt: skip
@@ -73,17 +66,12 @@ def _functions(
     by_offset = {entry.offset: entry.attributes for entry in entries}
     for entry in entries:
         attributes = entry.attributes
-        if entry.tag != SUBPROGRAM or LOW_PC not in attributes or HIGH_PC not in attributes:
+        code = code_range(debug, unit, attributes) if entry.tag == SUBPROGRAM else None
+        if code is None:
             continue
-        low = address_of(debug, unit, attributes[LOW_PC])
-        form, high = attributes[HIGH_PC]
-        if low is None or not isinstance(high, int):
-            continue
-        if form == ADDR or form in ADDRX:
-            end = address_of(debug, unit, attributes[HIGH_PC])
-            high = 0 if end is None else end - low
+        low, high = code
         names = _names(debug, unit, attributes, by_offset)
-        yield DebugFunction(frozenset(names), low, high)
+        yield DebugFunction(frozenset(names), low, high - low)
 
 
 def _names(

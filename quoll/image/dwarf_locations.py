@@ -1,4 +1,4 @@
-"""Registers that hold variables, from location lists (DWARF 5, sections 2.6.2 and 7.7.3; 4, 2.6.2).
+"""Registers that hold variables, from locations and their lists (DWARF 5, sections 2.6 and 7.7.3).
 
 Only locations in registers are read: a computed value tells nothing about a register.
 """
@@ -34,9 +34,20 @@ class HeldRange(NamedTuple):
     part: int | None = None
 
 
-def registers_held(debug: DebugSections, unit: DebugUnit, location: Value) -> Iterator[HeldRange]:
-    """The ranges of a location list in which it is a register; none for other locations."""
+def registers_held(
+    debug: DebugSections, unit: DebugUnit, location: Value, scope: tuple[int, int] | None
+) -> Iterator[HeldRange]:
+    """The ranges in which a variable is in a register.
+
+    A location without a list holds in the whole ``scope`` of the variable, if that is one range.
+    """
     form, number = location
+    if isinstance(number, bytes) and scope is not None:
+        try:
+            for register, part in _registers(number):
+                yield HeldRange(*scope, register, part)
+        except EndOfBytes:
+            return
     if not isinstance(number, int) or form not in (*OFFSET_FORMS, LISTX):
         return
     at: int | None = number

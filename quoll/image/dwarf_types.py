@@ -22,11 +22,14 @@ from functools import cached_property
 from quoll.image.byte_stream import EndOfBytes
 from quoll.image.debug_sections import DebugSections
 from quoll.image.dwarf_entries import (
+    HIGH_PC,
+    LOW_PC,
     UNIT_REFERENCES,
     DebugEntry,
     DebugUnit,
     Value,
     address_of,
+    code_range,
     text_of,
     units,
 )
@@ -41,11 +44,11 @@ SUBROUTINE, TYPEDEF, UNION, OPEN, INHERITED, BASE = 0x15, 0x16, 0x17, 0x18, 0x1C
 CLASS, CONST, SUBPROGRAM, VARIABLE, VOLATILE = 0x02, 0x26, 0x2E, 0x34, 0x35
 REFERENCE, RVALUE, RESTRICT, ATOMIC, RANGE = 0x10, 0x42, 0x37, 0x47, 0x21
 VARIANT, VARIANTS = 0x19, 0x33  # DW_TAG
-NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED = 0x03, 0x02, 0x0B, 0x11, 0x13, 0x27
+NAME, LOCATION, SIZE, LANGUAGE, PROTOTYPED = 0x03, 0x02, 0x0B, 0x13, 0x27
 ORIGIN, MEMBER_AT, EXTERNAL, SPECIFICATION, TYPE = 0x31, 0x38, 0x3F, 0x47, 0x49
-PRODUCER, UPPER, COUNT, FRAME_BASE = 0x25, 0x2F, 0x37, 0x40  # DW_AT
+PRODUCER, UPPER, COUNT, FRAME_BASE, RANGES = 0x25, 0x2F, 0x37, 0x40, 0x55  # DW_AT
 WANTED = frozenset((NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED, ORIGIN, MEMBER_AT, EXTERNAL,
-                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT, FRAME_BASE,
+                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT, FRAME_BASE, RANGES, HIGH_PC,
                     LIST_BASE))  # fmt: skip
 OTHER_NAMES = frozenset((TYPEDEF, CONST, VOLATILE, RESTRICT, ATOMIC))
 POINTERS = frozenset((POINTER, REFERENCE, RVALUE))
@@ -130,11 +133,12 @@ def _untagged(shape: str) -> str:
 
 @dataclass(slots=True)
 class _Entry:
-    """An entry with its unit, and the offsets of the entries inside of it."""
+    """An entry with its unit, the offsets of the entries inside of it, and the one around it."""
 
     unit: DebugUnit
     entry: DebugEntry
     inside: list[TypeRef]
+    around: _Entry | None
 
     @property
     def tag(self) -> int:
@@ -158,8 +162,8 @@ class DebugTypes:
             open_entries: list[_Entry] = []
             try:
                 for entry in entries:
-                    made = _Entry(unit, entry, [])
                     del open_entries[max(entry.depth - 1, 0) :]
+                    made = _Entry(unit, entry, [], open_entries[-1] if open_entries else None)
                     if open_entries:
                         open_entries[-1].inside.append(unit.start + entry.offset)
                     open_entries.append(made)
@@ -200,9 +204,16 @@ class DebugTypes:
             location = one.value(LOCATION) if one.tag in (VARIABLE, PARAMETER) else None
             kind = None if location is None else self._type_of(at)
             if location is not None and kind is not None:
-                held = registers_held(self._debug, one.unit, location)
+                held = registers_held(self._debug, one.unit, location, self._scope(one))
                 found += ((span, kind) for span in held)
         return found
+
+    def _scope(self, one: _Entry) -> tuple[int, int] | None:
+        """The code of the innermost block or function around an entry, if it is one range."""
+        around = one.around
+        while around is not None and around.value(LOW_PC) is None and around.value(RANGES) is None:
+            around = around.around
+        return code_range(self._debug, one.unit, around.entry.attributes) if around else None
 
     def held_in(self, register: int, addr: int) -> tuple[TypeRef, ...]:
         """The types of variables that a register holds before the instruction at ``addr``."""

@@ -207,7 +207,7 @@ def test_members_and_rows_have_their_type(name: str, function: str, callees: str
 
 PAIRED = """
 struct ops { int (*sample)(int); int (*scale)(int, int); };
-struct probe { const struct ops *ops; int now; } probes[3], *volatile ready;
+struct probe { const struct ops *ops; int at, now, line[8]; } probes[3], *volatile ready;
 static int spi(int n) { return sink + n; }
 static int adc(int n) { return sink - n; }
 static int linear(int raw, int n) { return raw * n; }
@@ -215,16 +215,29 @@ static void tick(void *p) { sink++; }
 static const struct ops one = {spi, linear}, other = {adc, linear};
 void (*volatile ticks[2])(void *) = {tick, 0};
 N int probe_it(struct probe *p, int n) { return p->now = p->ops->scale(p->ops->sample(n), 3); }
+static int smooth(struct probe *p, int x) {
+    int sum = 0, k = p->at;
+    p->line[k] = x;
+    for (int i = 0; i < 8; i++) { sum += p->line[k]; k = k ? k - 1 : 7; }
+    return sum;
+}
+N void job(void *of) {
+    struct probe *p = of;
+    p->now = smooth(p, p->ops->scale(p->ops->sample(p - probes), 3));
+}
 void init(void) { probes[0].ops = &one; probes[1].ops = &other; ready = &probes[0]; }
-int run(int x) { return probe_it(ready, x); }
+int run(int x) { job(ready); return probe_it(ready, x); }
 """
 
 
 @pytest.mark.slow("compiles and extracts programs")
-@pytest.mark.parametrize("name", ["C gcc -O2", "C gcc -Os Thumb-2", "C gcc -O2 movw"])
-def test_members_that_one_instruction_loads_have_their_types(name: str) -> None:
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("function", ["probe_it", "job"])
+def test_members_that_one_instruction_loads_have_their_types(name: str, function: str) -> None:
+    """Also of a pointer that stays in one register wherever the variable is in scope."""
     image = Image.load(build_pointers(PAIRED, BUILDS[name]))
-    symbol = image.symbol("probe_it")
+    symbol = image.symbol(function)
     assert symbol is not None
     calls = extract(image, [symbol.addr | symbol.thumb]).unresolved
     found = {call.proposal.fact for call in calls if call.proposal}
