@@ -6,8 +6,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.testing.bilby.build import BILBY, CROSS, TEXT_LIMIT, output, symbols
-from tests.testing.bilby.listing import Function, Insn, call_graph, disassemble, exception_returns
+import pytest
+
+from tests.testing.bilby.build import BILBY, BOARDS, CROSS, ROOT, TEXT_LIMIT, make, output, symbols
+from tests.testing.bilby.listing import (
+    CODE,
+    Function,
+    Insn,
+    branches,
+    call_graph,
+    disassemble,
+    exception_returns,
+)
 
 STACK_BYTES = 4096
 
@@ -310,3 +320,26 @@ def test_the_stack_is_deep_enough(build: Path, functions: list[Function]) -> Non
     assert all(name in frames for name in handlers)
     worst = max(depth(name) for name in handlers)
     assert 0 < worst <= STACK_BYTES
+
+
+def called_after_null(function: Function, call: Insn) -> str:
+    """The function that is called next where this call returns null."""
+    jumps = {
+        insn.address: (insn.mnemonic, target, name) for insn, target, name in branches(function)
+    }
+    at = call.address + 4
+    while True:
+        mnemonic, target, name = jumps.get(at, ("", 0, ""))
+        if mnemonic == "bl":
+            return name
+        at = target if mnemonic in ("b", "beq") else at + 4
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_path_through_the_tests_for_a_fastpath_ends_behind_a_lookup(board: str) -> None:
+    """Where lookups are kept, no path goes through these tests and an operation."""
+    elf = f"build/bilby/{board}-latency/kernel.elf"
+    make(BILBY, f"BOARD={board}", "PRESET=latency", f"../../{elf}")
+    (handler,) = (f for f in disassemble(ROOT / elf, CODE) if f.name == "handle_syscall")
+    tests = [insn for insn, _, name in branches(handler) if name.endswith("_applies")]
+    assert [called_after_null(handler, insn) for insn in tests] == ["lookup_first"] * 2

@@ -85,19 +85,21 @@ void handle_syscall(word_t address, word_t message, word_t number)
 {
     const struct cap *direct;
 
-    if (number == SYS_CALL) {
+    if (number == SYS_CALL && !lookup_is_kept()) {
         direct = fastpath_call_applies(address, message);
         if (direct != NULL) {
             fastpath_call(direct, message);
             return;
         }
+        lookup_first(address);
     }
-    if (number == SYS_REPLY_RECEIVE) {
+    if (number == SYS_REPLY_RECEIVE && !lookup_is_kept()) {
         direct = fastpath_reply_receive_applies(address, message);
         if (direct != NULL) {
             fastpath_reply_receive(direct, message);
             return;
         }
+        lookup_first(address);
     }
     lookup_begin();
     entry_dispatch(address, message, number);

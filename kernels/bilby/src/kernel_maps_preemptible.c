@@ -71,7 +71,7 @@ PREEMPTIBLE void kernel_maps_settle(struct slot *slot, bool is_directory, word_t
     }
 }
 
-/* The last step has no point after it: the directory is made at once. */
+/* All steps but the last. */
 PREEMPTIBLE void kernel_maps_before(struct slot *slot, word_t base)
 {
     struct cap *untyped = &slot->cap;
@@ -84,8 +84,13 @@ PREEMPTIBLE void kernel_maps_before(struct slot *slot, word_t base)
         untyped_cap_set_copied(untyped, step + 1);
         PREEMPTION_POINT(12);
     }
-    copy_step(base, LAST_STEP);
     untyped_cap_set_copied(untyped, 0);
+}
+
+/* The last step has no point after it: the directory is made at once. */
+void kernel_maps_inside(struct page_directory *directory)
+{
+    copy_step((word_t)directory, LAST_STEP);
 }
 
 /* For the first thread's directory. */

@@ -7,6 +7,7 @@
  * only the words in registers.
  */
 #include <kernel.h>
+#include <lookup.h>
 #include <machine.h>
 
 /*
@@ -115,6 +116,8 @@ void message_find_caps(struct message_caps *caps, struct tcb *from, struct tcb *
     if (!may_grant || count == 0 || from->buffer == NULL || to->buffer == NULL)
         return;
     caps->target = receive_slot(to);
+    if (lookup_row(from, count, caps->source, &caps->count))
+        return;
     /* bound: EXTRA_CAPS_MAX + 1: count is a two-bit field */
     for (word_t i = 0; i < count; i++) {
         caps->source[i] = cspace_lookup(from, from->buffer->w[BUFFER_CAPS + i]);

@@ -11,6 +11,7 @@
 PREEMPTIBLE void reply_receive(word_t address)
 {
     if (!current_thread->replied) {
+        (void)cspace_lookup(current_thread, address); /* kept in front of the answer's, for both phases */
         reply_send(current_thread, &current_thread->caller);
         current_thread->replied = 1;
         PREEMPTION_POINT(8);

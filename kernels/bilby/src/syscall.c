@@ -11,6 +11,7 @@
  * All of a phase are found before it changes anything (lookup_*.c).
  */
 #include <bound.h>
+#include <lookup.h>
 #include <timing.h>
 
 /* Look up the capabilities that an invocation sends. */
@@ -20,6 +21,8 @@ static word_t find_extra(struct invocation *call, word_t message)
 
     if (count != 0 && current_thread->buffer == NULL)
         return ERROR_TRUNCATED;
+    if (lookup_row(current_thread, count, call->extra, &call->extra_count))
+        return call->extra_count == count ? ERROR_NONE : ERROR_LOOKUP_FAILED;
     /* bound: EXTRA_CAPS_MAX + 1: count is a two-bit field */
     for (word_t i = 0; i < count; i++) {
         struct slot *slot = cspace_lookup(current_thread,

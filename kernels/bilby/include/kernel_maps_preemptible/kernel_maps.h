@@ -8,11 +8,6 @@
 void kernel_maps_copy(struct page_directory *directory);
 void kernel_maps_settle(struct slot *untyped, bool is_directory, word_t base);
 void kernel_maps_before(struct slot *untyped, word_t base);
-
-/* While a directory is made: it is all there. */
-static inline void kernel_maps_inside(struct page_directory *directory)
-{
-    (void)directory;
-}
+void kernel_maps_inside(struct page_directory *directory);
 
 #endif

@@ -7,6 +7,28 @@
 
 struct slot *lookup_find(const struct cap *root, word_t address, word_t bits);
 
+/* The call was preempted, and is made again. */
+static inline bool lookup_is_kept(void)
+{
+    return false;
+}
+
+/* A call that is not made again needs this address first. */
+static inline void lookup_first(word_t address)
+{
+    (void)address;
+}
+
+/* The addresses of capabilities in a thread's message are looked up one by one by whoever needs them. */
+static inline bool lookup_row(struct tcb *thread, word_t count, struct slot **slots, word_t *found)
+{
+    (void)thread;
+    (void)count;
+    (void)slots;
+    (void)found;
+    return false;
+}
+
 /* A system call begins, or its second phase. */
 static inline void lookup_begin(void)
 {
