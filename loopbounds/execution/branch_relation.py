@@ -24,7 +24,9 @@ __all__ = [
     "BranchRelation",
     "LoadedWord",
     "branch_relation",
+    "condition_groups",
     "condition_relation",
+    "decided_condition",
     "parting_places",
 ]
 
@@ -189,6 +191,52 @@ def parting_places(insns: Sequence[Insn]) -> frozenset[int]:
             if insns[at].cond >> 1 == store.cond >> 1 and insns[at].writes & store.reads:
                 found.add(at)
     return frozenset(found)
+
+
+def condition_groups(insns: Sequence[Insn]) -> dict[int, int]:
+    """The instructions with a condition, each with the end of its group.
+
+    All instructions of a group with a condition have the same one or the opposite, until flags are
+    set again. An instruction that may do more than write registers is not listed, but ends no
+    group; the branch at the end of a block may belong to one.
+    """
+    found, ends = {}, dict[int, int]()
+    for at in reversed(range(len(insns))):
+        insn = insns[at]
+        if insn.sets_flags:
+            ends = {}
+            continue
+        if insn.cond is not Condition.AL:
+            end = ends.setdefault(insn.cond >> 1, at + 1)
+            if at < len(insns) - 1 and insn.memory is None and PC not in insn.writes:
+                found[at] = end
+    return found
+
+
+def decided_condition(condition: Condition, registers: Sequence[ConcreteValue]) -> bool | None:
+    """Whether a condition holds; None if flags that decide it are not known."""
+    z, c, n, v = (_flag(registers[var.offset]) for var in (Z, C, N, V))
+    signed = None if n is None or v is None else n is v
+    holds = {
+        Condition.EQ: z, Condition.CS: c, Condition.MI: n, Condition.VS: v,
+        Condition.HI: _both(c, _not(z)), Condition.GE: signed,
+        Condition.GT: _both(_not(z), signed), Condition.AL: True,
+    }[Condition(condition & ~1)]  # fmt: skip
+    return _not(holds) if condition & 1 else holds
+
+
+def _flag(word: ConcreteValue) -> bool | None:
+    return bool(word) if isinstance(word, int) else None
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _both(a: bool | None, b: bool | None) -> bool | None:
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
 
 
 def _predicated_tail(insns: Sequence[Insn]) -> int:

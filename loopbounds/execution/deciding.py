@@ -1,24 +1,30 @@
-"""The registers that may decide a branch, or reach memory, later on: live ones that are not faint.
+"""The registers and words that may decide a branch, or reach memory, later on: live, not faint.
 
 A register is live if an instruction uses it, in an op that acts on control or memory or whose
 result is live itself (Giegerich, Möncke, Wilhelm: Invariance of approximate semantics, 1981). A sum
-that is only returned is not. Nothing depends on the result being exact: another register is taken
-to hold any word.
+that is only returned is not. So is a word of memory at a known address, as in frames at ``-O0``; a
+register that is stored there is as live as the word. Nothing depends on the result being exact:
+another register is taken to hold any word, and words of memory only tell states apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from loopbounds.execution.accessed_words import WORD_SIZE, WordAccess, accessed_words
+from loopbounds.execution.memory import RecordedWord
+from loopbounds.slicing.code import KnownValues
+from quoll.arm.insn import LR
 from quoll.cfg.cfg import Block
 from quoll.inlining.supergraph import Supergraph
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import Op, OpCode, Space, Var
 
-__all__ = ["deciding_registers"]
+__all__ = ["deciding_in_block", "deciding_registers", "deciding_words"]
 
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
 Words = frozenset[Var]
+Live = frozenset[Var | RecordedWord]
 
 
 def deciding_registers(graph: Supergraph) -> list[frozenset[int]]:
@@ -47,6 +53,18 @@ def deciding_registers(graph: Supergraph) -> list[frozenset[int]]:
     return [frozenset(var.offset for var in words) for words in before]
 
 
+def deciding_in_block(block: Block, after: frozenset[int]) -> list[frozenset[int]]:
+    """The registers that decide before each instruction of a block, and ``after`` them all.
+
+    Raises ControlFlowError for an instruction without semantics.
+    """
+    live = frozenset(Var(Space.REG, r, WORD_SIZE if r <= LR else 1) for r in after)
+    found = [live]
+    for ops in reversed(_ops(block)):
+        found.append(_before([ops], found[-1]))
+    return [frozenset(var.offset for var in words) for words in reversed(found)]
+
+
 def _ops(block: Block) -> list[tuple[Op, ...]]:
     return [lift(insn) for insn in block.insns]
 
@@ -62,4 +80,50 @@ def _before(insns: Sequence[Sequence[Op]], after: Words) -> Words:
                     live.discard(op.out)
                 live.update(var for var in op.ins if var.space is not Space.CONST)
         live = {var for var in live if var.space is Space.REG}
+    return frozenset(live)
+
+
+def deciding_words(graph: Supergraph, values: KnownValues) -> list[tuple[RecordedWord, ...]]:
+    """For each node, the words of memory of known address that may decide when it begins.
+
+    A word of a stack of unknown place is known by its distance from sp at the entry. Raises
+    ControlFlowError for an instruction without semantics.
+    """
+    effects = [accessed_words(graph, values, node) for node in range(len(graph.nodes))]
+    before: list[Live] = [frozenset()] * len(graph.nodes)
+    pending = list(range(len(graph.nodes)))
+    waiting = set(pending)
+    while pending:
+        node = pending.pop()
+        waiting.discard(node)
+        following = (before[graph.edges[e].dst] for e in graph.successors[node])
+        live = _live_before(effects[node], frozenset[Var | RecordedWord]().union(*following))
+        if live != before[node]:
+            before[node] = live
+            sources = {graph.edges[e].src for e in graph.predecessors[node]} - waiting
+            pending += sources
+            waiting |= sources
+    return [tuple(sorted(w for w in live if isinstance(w, RecordedWord))) for live in before]
+
+
+def _live_before(insns: Sequence[Sequence[WordAccess]], after: Live) -> Live:
+    """The live registers and words of memory before instructions, from those after them."""
+    live = set(after)
+    for effect in reversed(insns):
+        kills = all(op.code not in BRANCHES for op, _ in effect)
+        for op, cell in reversed(effect):
+            if op.code is OpCode.STORE and cell is not None:
+                used = op.ins if cell in live else op.ins[:1]
+                if kills and op.ins[1].size == WORD_SIZE:
+                    live.discard(cell)
+            elif op.out is None or op.out in live:
+                used = op.ins
+                if op.out is not None and kills:
+                    live.discard(op.out)
+                if cell is not None:
+                    live.add(cell)
+            else:
+                continue
+            live.update(var for var in used if var.space is not Space.CONST)
+        live = {v for v in live if isinstance(v, RecordedWord) or v.space is Space.REG}
     return frozenset(live)

@@ -18,6 +18,7 @@ from loopbounds.execution.branch_relation import (
     ONE_FLAG,
     BranchRelation,
     LoadedWord,
+    decided_condition,
     parting_places,
 )
 from loopbounds.execution.generated_code import (
@@ -31,7 +32,7 @@ from loopbounds.execution.generated_code import (
     compiled,
     insn_source,
 )
-from loopbounds.execution.memory import ConcreteMemory
+from loopbounds.execution.memory import Bytes, ConcreteMemory, RecordedWord
 from loopbounds.execution.value import WORD, ConcreteValue, StackAddress, Undecided, joined
 from loopbounds.execution.word_range import WordRange, narrow
 from quoll.arm.insn import PC, SP, Condition, Insn
@@ -40,12 +41,20 @@ from quoll.cfg.cfg import Block
 from quoll.image.image import Image
 from quoll.intervals.strided_interval import ValueSet
 from quoll.semantics.lift import identity, lift
-from quoll.semantics.ops import Op, OpCode, Space
+from quoll.semantics.ops import FLAGS, Op, OpCode, Space, Var
 
-__all__ = ["CompiledInsn", "CompiledRun", "ConcreteMachine", "longest_execution"]
+__all__ = [
+    "REGISTERS",
+    "CompiledInsn",
+    "CompiledRun",
+    "ConcreteMachine",
+    "StateWords",
+    "longest_execution",
+]
 
 REGISTERS = 25
 TRANSFERS = (OpCode.LOAD, OpCode.STORE)
+StateWords = tuple[ConcreteValue | Bytes, ...]
 ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
 
 
@@ -62,6 +71,7 @@ class CompiledInsn:
     conditional: bool = False
     transfers: int = 0
     fixed: bool = True
+    condition: Condition = Condition.AL
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
@@ -74,7 +84,12 @@ class CompiledInsn:
         transfers = sum(op.code in TRANSFERS for op in ops)
         fixed = all(op.code not in BRANCHES for op in ops)
         effect = compiled(insn_source(ops))
-        return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed)
+        return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed, insn.cond)
+
+    @property
+    def sets_flags(self) -> bool:
+        """Whether it may write a flag."""
+        return any(op.out in FLAGS for op in self.ops)
 
     @property
     def all_or_none(self) -> bool:
@@ -208,6 +223,7 @@ class ConcreteMachine:
         self._both_ways: dict[tuple[Op, ...], BothWays] = {}
         self._blocks: dict[int, tuple[Effect | None, tuple[TransferRow, ...] | None]] = {}
         self._rows: dict[int, tuple[TransferRow, ...] | None] = {}  # by identity of the block
+        self._condition: Condition | None = None  # holds until flags are set, in a block
         self.trace: AccessTrace | None = None
 
     def follow_cache(self, code: TracedCode | None) -> None:
@@ -225,6 +241,12 @@ class ConcreteMachine:
         """The bytes of memory there; None: not known."""
         found = self._memory.load(address, size)
         return found if isinstance(found, int) else None
+
+    def content(self, location: Var | RecordedWord) -> ConcreteValue:
+        """The word of a register, or of memory."""
+        if isinstance(location, Var):
+            return self._registers[location.offset]
+        return self._memory.content(location)
 
     def put(self, address: int, size: int, word: int) -> None:
         """Change a word of memory. Raises Undecided as ``ConcreteMemory.store``."""
@@ -255,14 +277,19 @@ class ConcreteMachine:
         pairs = zip(self._registers, other._registers, strict=True)
         self._registers = [a if a is b else joined(a, b) for a, b in pairs]
         self._memory.join(other._memory)
+        self._condition = None
         if self.trace is not None and other.trace is not None:
             self.trace.join(other.trace)
 
-    def known(self, registers: frozenset[int]) -> tuple[ConcreteValue, ...]:
-        """The words of some registers, without ranges; the others are forgotten."""
+    def known(self, registers: frozenset[int], cells: Sequence[RecordedWord]) -> StateWords:
+        """The words of some registers and of memory, without ranges.
+
+        Other registers are forgotten.
+        """
         words = [w if i in registers else None for i, w in enumerate(self._registers)]
         self._registers = words
-        return tuple([None if type(w) is WordRange else w for w in words])
+        found = [None if type(w) is WordRange else w for w in words]
+        return (*found, *self._memory.known(cells)) if cells else tuple(found)
 
     def limit(self, limits: Iterable[tuple[int, ConcreteValue]]) -> None:
         """Let registers that are not known hold these words, or words of these ranges."""
@@ -303,6 +330,7 @@ class ConcreteMachine:
 
         Returns how many, and the next address or ``NEXT``.
         """
+        self._condition = None
         done, target = self._decided_together(node, block)
         if target != NEXT or done == len(block.insns):
             return done, target
@@ -310,7 +338,7 @@ class ConcreteMachine:
         for index in range(done, len(steps)):
             step = steps[index]
             if step.outputs is not None:
-                if self.parts_at(block, index):
+                if self.parts_at(block, index) or self.is_undecided(step):
                     return index, NEXT
                 self._compute(step)
                 self.note(node, index, step)
@@ -336,9 +364,27 @@ class ConcreteMachine:
         flag = ONE_FLAG[block.insns[index].cond >> 1]
         return not isinstance(self._registers[flag.offset], int)
 
+    def is_undecided(self, step: CompiledInsn) -> bool:
+        """Whether flags that are not known decide whether an instruction acts."""
+        if step.condition is Condition.AL or self._is_assumed(step):
+            return False
+        return decided_condition(step.condition, self._registers) is None
+
     def assume(self, condition: Condition, *, holds: bool) -> None:
-        """Set the one flag of a condition."""
-        self._registers[ONE_FLAG[condition >> 1].offset] = int(holds is not bool(condition & 1))
+        """Let a condition hold or not, until flags are set or the block ends."""
+        if condition >> 1 in ONE_FLAG:
+            flag = ONE_FLAG[condition >> 1].offset
+            self._registers[flag] = int(holds is not bool(condition & 1))
+        else:
+            self._condition = condition if holds else Condition(condition ^ 1)
+
+    def _is_assumed(self, step: CompiledInsn) -> bool:
+        return self._condition is not None and step.condition >> 1 == self._condition >> 1
+
+    def parts_from(self, other: ConcreteMachine, registers: frozenset[int]) -> bool:
+        """Whether some register has one number here and another one there."""
+        pairs = ((self._registers[r], other._registers[r]) for r in registers)
+        return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
 
     def _decided_together(self, node: int, block: Block) -> tuple[int, int]:
         """As ``decided``, up to an instruction that an unknown word decides; compiled."""
@@ -395,6 +441,12 @@ class ConcreteMachine:
         ``reach``: the range of its first byte in memory; None: unknown. Raises Undecided as
         ``execute``, but not if one condition is unknown, or the address of a store in reach.
         """
+        if self._is_assumed(step):
+            way = int(step.condition is self._condition)  # a branch skips it if it does not hold
+            target, _ = self._with_both_ways(step).execute(way, self._registers, self._memory)
+            self._condition = None if step.sets_flags else self._condition
+            return [(target, self)]
+        self._condition = None if step.sets_flags else self._condition
         if step.outputs is not None:
             self._compute(step)
             return [(NEXT, self)]

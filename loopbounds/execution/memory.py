@@ -10,7 +10,9 @@ decide, a store that may hit anything makes all words unknown instead, except co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import takewhile
+from typing import NamedTuple
 
 from cache.executed.reached_addresses import Transfer
 from loopbounds.budgets import table
@@ -27,12 +29,19 @@ from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
 from quoll.intervals.strided_interval import ValueSet, wrap
 
-__all__ = ["ConcreteMemory", "may_store"]
+__all__ = ["Bytes", "ConcreteMemory", "RecordedWord", "may_store"]
 
 Bytes = tuple[int | None, ...]
 Cells = dict[int, ConcreteValue | Bytes]  # of a word; four bytes where the whole word is unknown
 UNKNOWN: Bytes = (None,) * 4
 WORD = 0xFFFFFFFF
+
+
+class RecordedWord(NamedTuple):
+    """A word of memory: ``address`` is a distance from sp at the entry if it is not ``named``."""
+
+    named: bool
+    address: int
 
 
 class ConcreteMemory:
@@ -75,6 +84,16 @@ class ConcreteMemory:
     def has_words_of(self, other: ConcreteMemory) -> bool:
         """Whether the same words are known."""
         return self._named == other._named and self._frames == other._frames
+
+    def content(self, cell: RecordedWord) -> ConcreteValue:
+        """A word, as it would be loaded."""
+        cells, initial = (self._named, self._initial) if cell.named else (self._frames, {})
+        return _content(cells, initial, cell.address, 4)
+
+    def known(self, cells: Iterable[RecordedWord]) -> list[ConcreteValue | Bytes]:
+        """The contents of some words, without ranges."""
+        found = [self._named.get(at) if named else self._frames.get(at) for named, at in cells]
+        return [None if type(content) is WordRange else content for content in found]
 
     def join(self, other: ConcreteMemory) -> None:
         """Know only the words and ranges that are known in both."""

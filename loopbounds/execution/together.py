@@ -27,28 +27,40 @@ from loopbounds.budgets import table
 from loopbounds.execution.branch_relation import (
     BranchRelation,
     branch_relation,
+    condition_groups,
     condition_relation,
 )
 from loopbounds.execution.counts import ExecutionCounts, UnfinishedCounts
-from loopbounds.execution.deciding import deciding_registers
+from loopbounds.execution.deciding import (
+    deciding_in_block,
+    deciding_registers,
+    deciding_words,
+)
 from loopbounds.execution.generated_code import NEXT, NOWHERE
-from loopbounds.execution.machine import CompiledInsn, ConcreteMachine
+from loopbounds.execution.machine import (
+    REGISTERS,
+    CompiledInsn,
+    ConcreteMachine,
+    StateWords,
+)
+from loopbounds.execution.memory import RecordedWord
+from loopbounds.execution.monotone_words import MonotoneWord, NodeAccesses, monotone_words
 from loopbounds.execution.packed_counts import PackedCounts, count_of, one_of
-from loopbounds.execution.value import ConcreteValue, Undecided
+from loopbounds.execution.value import ConcreteValue, Undecided, joined
 from loopbounds.execution.word_range import WordRange
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.intervals.strided_interval import ANY
-from quoll.semantics.ops import OpCode
+from quoll.semantics.ops import OpCode, Var
 
 __all__ = ["executed_together"]
 
 WORD_SIZE = 4
-Words = tuple[ConcreteValue, ...]  # of all registers; None if one is a range, or does not decide
+Words = StateWords  # of registers and of memory; None if one is a range, or does not decide
 _Before = tuple["Place", dict[Words, ConcreteMachine]]  # the states of an iteration
 Place = tuple[int, ...]  # order and iteration of each loop around, outermost first; order of node
 
@@ -90,6 +102,14 @@ class _Arrived:
     machine: ConcreteMachine
     edges: int  # packed traversals
     headers: int  # packed executions
+
+
+class _Parted(NamedTuple):
+    """Two states that an unknown condition has parted, up to the end of its instructions."""
+
+    end: int
+    one: ConcreteMachine
+    other: ConcreteMachine
 
 
 class _Step(NamedTuple):
@@ -150,6 +170,7 @@ class _Together:
     _waiting: list[Place] = field(init=False, default_factory=list)
     _arrived: dict[Place, _Place] = field(init=False, default_factory=dict)
     _deciding: list[frozenset[int]] = field(init=False)
+    _deciding_words: list[tuple[RecordedWord, ...]] = field(init=False)
     _of_edges: PackedCounts = field(init=False)
     _of_headers: PackedCounts = field(init=False)
     _once: list[int] = field(init=False)  # the packed counts of one traversal of each edge
@@ -157,6 +178,10 @@ class _Together:
     _limits: dict[int, list[tuple[int, ConcreteValue]]] = field(init=False, default_factory=dict)
     _relations: dict[int, BranchRelation | None] = field(init=False, default_factory=dict)
     _conditions: dict[tuple[int, int], BranchRelation | None] = field(
+        init=False, default_factory=dict
+    )
+    _groups: dict[int, dict[int, int]] = field(init=False, default_factory=dict)  # by block
+    _inside_blocks: dict[tuple[int, frozenset[int]], list[frozenset[int]]] = field(
         init=False, default_factory=dict
     )
     _steps: dict[int, _Step] = field(init=False, default_factory=dict)  # by edge
@@ -170,12 +195,19 @@ class _Together:
     _endless: set[int] = field(init=False, default_factory=set)
     _before: dict[int, _Before] = field(init=False, default_factory=dict)  # by loop
     _missed: AccessTrace | None = field(init=False, default=None)
+    _monotone: dict[int, list[MonotoneWord]] = field(init=False, default_factory=dict)  # by loop
+    _columns: dict[int, tuple[int, ...]] = field(init=False, default_factory=dict)  # by node
+    _cells: NodeAccesses = field(init=False, default_factory=dict)
+    _spans: dict[tuple[int, Var | RecordedWord], int | WordRange | None] = field(
+        init=False, default_factory=dict
+    )  # by loop: the words of its monotone words at the header
     _executed: int = field(init=False, default=0)
     _apart: int = field(init=False, default=0)  # of these, where several states are at a place
 
     def __post_init__(self) -> None:
         graph, loops = self.graph, self.graph.loops
         self._deciding = deciding_registers(graph)
+        self._deciding_words = deciding_words(graph, self.values)
         self._acyclic = AcyclicGraph.of(graph)
         around = (tuple(self._acyclic.around(n))[::-1] for n in range(len(graph.nodes)))
         self._around = tuple(around)
@@ -217,11 +249,14 @@ class _Together:
                     going = self._follow(*going, alone=alone)
         if self._ended is None:
             raise Undecided("no path ends")
+        edges = list(self._of_edges.values(self._ended))
+        for loop in graph.loops:  # outer loops come first
+            self._limit_by_words(loop, edges)
         return ExecutionCounts(
             self._executed,
             tuple(self._most),
             tuple(self._totals),
-            self._of_edges.values(self._ended),
+            tuple(edges),
             frozenset(self._ends),
             machine.assumed,
             only=False,
@@ -229,6 +264,72 @@ class _Together:
             misses=None if self._missed is None else self._missed.misses,
             always=frozenset(i for i, few in self._fewest.items() if few == self._most[i]),
         )
+
+    def _limit_by_words(self, loop: SuperLoop, edges: list[int]) -> None:
+        """Lower the total of an inner loop, and the traversals of its edges."""
+        for word in self._words_of(loop):
+            span = self._spans.get((loop.index, word.location))
+            if span is None:
+                continue
+            outer = self.graph.loops[word.outer]
+            executed = sum(
+                most * sum(map(len, self._cells[edge.src]))
+                for edge, most in zip(self.graph.edges, edges, strict=True)
+                if edge.src in outer.nodes
+            )
+            width = 0 if isinstance(span, int) else span.high - span.low
+            total = word.total(width, self._entries(loop, outer), executed)
+            if total is None:
+                continue
+            if outer.index == loop.parent:
+                self._totals[loop.index] = min(self._totals[loop.index], total)
+            most = total * sum(edges[e] for e in outer.entries)
+            for number, edge in enumerate(self.graph.edges):
+                if self._around[edge.src][-1:] == (loop.index,):
+                    edges[number] = min(edges[number], most)
+
+    def _entries(self, loop: SuperLoop, outer: SuperLoop) -> int:
+        """The most entries into a loop per entry of a loop around it."""
+        entries = 1
+        while loop.index != outer.index and loop.parent is not None:
+            loop = self.graph.loops[loop.parent]
+            entries *= self._most[loop.index]
+        return entries
+
+    def _words_of(self, loop: SuperLoop) -> list[MonotoneWord]:
+        """The words that only grow, or only fall, at the header of an inner loop."""
+        if loop.index not in self._monotone:
+            found = monotone_words(self.graph, self.values, loop, self._cells)
+            self._monotone[loop.index] = found
+        return self._monotone[loop.index]
+
+    def _monotone_columns(self, node: int) -> tuple[int, ...]:
+        """The places, in the words of a state, of positions that only grow or fall in a loop here.
+
+        They tell no states apart: totals need only their ranges.
+        """
+        if node not in self._columns:
+            words = {
+                word.location
+                for inner in self.graph.loops
+                if set(self._around[inner.header]).intersection(self._around[node])
+                for word in self._words_of(inner)
+                if word.outer in self._around[node]
+            }
+            cells = self._deciding_words[node]
+            registers = [word.offset for word in words if isinstance(word, Var)]
+            stored = [REGISTERS + at for at, cell in enumerate(cells) if cell in words]
+            self._columns[node] = (*registers, *stored)
+        return self._columns[node]
+
+    def _note_words(self, loop: SuperLoop, machine: ConcreteMachine) -> None:
+        """Note the words with which a header is executed."""
+        for word in self._words_of(loop):
+            key, new = (loop.index, word.location), machine.content(word.location)
+            number = new if isinstance(new, int | WordRange) else None
+            old = self._spans.get(key, number)
+            both = None if old is None or number is None else joined(old, number)
+            self._spans[key] = both if isinstance(both, int | WordRange) else None
 
     def _refuse_endless(self, place: Place, here: _Place) -> None:
         """Raise Undecided if a loop without a bound begins as its last iteration began.
@@ -299,9 +400,10 @@ class _Together:
         """
         block, states = self.graph.nodes[node].block, [machine]
         steps = machine.steps(block)
+        parted: list[_Parted] = []
         for index, step in enumerate(steps[done:], done):
-            going = []
-            for state in self._parted(block, index, states):
+            going: list[ConcreteMachine] = []
+            for state in self._parted(node, index, states, parted):
                 ways = state.ways(step, partial(self._reach, node, index, step))
                 for target, one in ways:
                     last = len(ways) > 1 and index + 1 == len(steps)
@@ -312,28 +414,79 @@ class _Together:
                         going.append(one)
                     else:
                         yield target, one
-            states = going
+            states = self._together_again(node, index + 1, going, parted)
         for state in states:
             yield block.end, state
 
     def _parted(
-        self, block: Block, index: int, states: Iterable[ConcreteMachine]
+        self,
+        node: int,
+        index: int,
+        states: Sequence[ConcreteMachine],
+        parted: list[_Parted],
     ) -> Iterator[ConcreteMachine]:
-        """The states before an instruction, two for each one in which it parts them."""
+        """The states before an instruction, two for each one in which it parts them.
+
+        States that may go on together behind its group are added to ``parted``.
+        """
+        block = self.graph.nodes[node].block
+        end = self._groups_of(block).get(index)
         for state in states:
+            step, other = state.steps(block)[index], None
             if not state.parts_at(block, index):
-                yield state
-                continue
+                few = len(states) + len(parted) <= table.PARTED_STATES
+                if end is None or not few or not state.is_undecided(step):
+                    yield state
+                    continue
+                other = end
             condition = block.insns[index].cond
             if (id(block), index) not in self._conditions:
                 ops = [step.ops for step in state.steps(block)[:index]]
                 relation = condition_relation(condition, block.insns[:index], ops)
                 self._conditions[id(block), index] = relation
             relation = self._conditions[id(block), index]
+            both = []
             for one, holds in ((state.fork(), True), (state, False)):
                 if relation is None or one.branched(relation, taken=holds):
                     one.assume(condition, holds=holds)
-                    yield one
+                    both.append(one)
+            if len(both) == 2 and other is not None:
+                parted.append(_Parted(other, both[0], both[1]))
+            yield from both
+
+    def _together_again(
+        self,
+        node: int,
+        end: int,
+        states: list[ConcreteMachine],
+        parted: list[_Parted],
+    ) -> list[ConcreteMachine]:
+        """Join states behind the group that has parted them, unless it told numbers apart.
+
+        ``end``: of the instructions that have been followed. A joined state leaves ``parted``.
+        """
+        for pair in [pair for pair in parted if pair.end == end]:
+            parted.remove(pair)
+            both = [s for s in states if s is pair.one or s is pair.other]
+            if len(both) == 2 and not both[0].parts_from(both[1], self._deciding_in(node)[end]):
+                both[0].join(both[1])
+                states = [s for s in states if s is not both[1]]
+        return states
+
+    def _groups_of(self, block: Block) -> dict[int, int]:
+        if id(block) not in self._groups:
+            self._groups[id(block)] = condition_groups(block.insns)
+        return self._groups[id(block)]
+
+    def _deciding_in(self, node: int) -> list[frozenset[int]]:
+        """The registers that decide between the instructions of a node."""
+        graph = self.graph
+        following = (self._deciding[graph.edges[e].dst] for e in graph.successors[node])
+        after = frozenset[int]().union(*following)
+        key = id(graph.nodes[node].block), after
+        if key not in self._inside_blocks:
+            self._inside_blocks[key] = deciding_in_block(graph.nodes[node].block, after)
+        return self._inside_blocks[key]
 
     def _may_branch(self, block: Block, machine: ConcreteMachine, *, taken: bool) -> bool:
         """Limit the words of a state by the last branch of a block; False if it cannot be so."""
@@ -437,14 +590,22 @@ class _Together:
     def _keep_apart(self, here: _Place, new: _Arrived) -> None:
         """Add executions to those at a place; they join if too many states differ."""
         new.machine.limit(self._limits_at(new.node))
-        words = here.key(new.machine.known(self._deciding[new.node]))
+        if new.node in self._headed:
+            self._note_words(self.graph.loops[self._headed[new.node]], new.machine)
+        known = new.machine.known(self._deciding[new.node], self._deciding_words[new.node])
+        for column in self._monotone_columns(new.node):
+            known = (*known[:column], None, *known[column + 1 :])
+        words = here.key(known)
         if words in here.states:
             self._join(here.states[words], new)
             return
         here.states[words] = new
-        if len(here.states) > self.most_states:
+        most = self.most_states
+        if self._apart > table.FREELY_APART:
+            most = min(most, table.FEWER_STATES)
+        if len(here.states) > most:
             states, here.states = here.states, {}
-            left = min(table.JOINED_STATES, max(1, self.most_states // 4))
+            left = min(table.JOINED_STATES, max(1, most // 4))
             here.registers = told_apart(list(states), left)
             for old, state in states.items():
                 words = here.key(old)

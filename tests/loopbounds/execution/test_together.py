@@ -52,7 +52,84 @@ MOVING = """int main(void) {
     return s;
 }
 """
+STATES = """int main(void) {
+    int mode = 0, left = 0, s = 0, odd = 0;
+    for (int i = 0; i < 30; i++) {
+        int c = data[i];
+        odd += c & 1;
+        if (mode == 0) { if (c > 9) { mode = 1; left = 3; } }
+        else if (mode == 1) { s ^= c; if (--left == 0) mode = 2; }
+        else { for (int k = 0; k < 8; k++) s += k; mode = 0; }
+    }
+    return s + odd;
+}
+"""
 BASE = 0x60000000
+CODE = f""".syntax unified
+.global main
+.type main, %function
+main: ldr r6, ={BASE}
+    ldr r7, =one
+    ldr r8, =other
+    mov r4, #12
+    mov r1, #0
+1:  ldrb r0, [r6], #1
+    tst r0, #1
+    moveq r2, r7
+    movne r2, r8
+    ldrsb r1, [r2, r1]
+    cmp r1, #0
+    movlt r1, #0
+    sublt r4, r4, #1
+    cmp r4, #0
+    bne 1b
+    bx lr
+    .ltorg
+one: .byte 1, -1, -1, 3
+other: .byte 2, -2, -1, 2
+"""
+# Conditional instructions that no branch and no store depends on at once.
+CHOOSING = (
+    "cmp r0, #{m}; movgt r2, #{n}; movle r2, #2;", "cmp r0, #{m}; addhi r2, r2, #1;",
+    "cmp r0, r1; movlt r2, #{n}; addlt r3, r3, #1; movge r2, #1;",
+    "tst r0, #{n}; moveq r2, #3; movne r3, #1;", "cmp r0, #{m}; movls r0, #{n}; mov r2, r0;",
+    "cmp r0, r1; movgt r3, r2; mov r2, #{n}; movle r2, #{m};",
+    "subs r5, r0, r1; rsbmi r5, r5, #0; and r2, r5, #{n};",
+    "cmp r0, r1; ldrblt r2, [r6, #{n}]; movge r2, #{m}; and r2, r2, #7;",
+    "cmp r0, #{m}; cmpne r1, #{n}; moveq r2, #4; addne r2, r2, #1; and r2, r2, #15;",
+)  # fmt: skip
+RUNS = """int main(void) {
+    int s = 0, i = 0;
+    while (i < 40) {
+        int c = data[i++];
+        while (i < 40 && data[i] == c) i++;
+        s += c;
+    }
+    return s;
+}
+"""
+HALVES = """int main(void) {
+    int s = 0, low = 0, high = 30;
+    while (low < high) {
+        while (low < high && data[low] < 50) low++;
+        while (low < high && data[high] > 50) high--;
+        low++;
+        s ^= high;
+    }
+    return s;
+}
+"""
+# Positions that grow or fall in nests; some are set back, or grow on one way only.
+MOVED = (
+    "i++; while (i < {m} && data[i & 63] < 60) i += {n};",
+    "while (i < {m} && data[i & 63] > 60) {{ i++; if (data[i & 31] == 77) i++; }} i++;",
+    "j = {m}; while (j > 0 && data[j] > 60) j -= {n}; i++;",
+    "if (data[i & 63] & 1) i += 2; else i++; while (j < {m} && data[j] < 80) j++;",
+    "for (int k = 0; k < {n}; k++) while (i < {m} && data[i + k & 63] & 1) i++; i++;",
+    "while (i < {m} && data[i & 63] < 60) i++; i -= i > {n}; j++; if (j > {m}) break;",
+    "do {{ i++; if (data[i & 63] == 255) i = {n}; }} while (i < {m} && data[i & 63]); "
+    "if (++j > 9) break;",
+)
 STORING = f"""__attribute__((naked)) int main(unsigned a) {{
     asm("ldr r6, ={BASE}; mov r5, #5; str r5, [r6, #28]; and r4, r0, #1; add r4, r6, r4, lsl #4;"
         "STORE; ldr r1, [r6, #28]; 1: subs r1, r1, #1; bne 1b; bx lr; .ltorg");
@@ -283,6 +360,87 @@ def test_a_width_that_doubles() -> None:
     most = max(sum(found.edges[e] for e in code.graph.predecessors[n]) for n in depth)
     assert most <= 6 * 64 + 63
     covers(code, found, 0)
+
+
+@pytest.mark.parametrize("state", ["arm", "thumb"])
+def test_words_of_a_frame_tell_states_apart(state: str) -> None:
+    """A machine needs five steps until its inner loop begins again, and keeps its mode in memory.
+
+    The number of odd words is in memory, too; it decides nothing, and nothing depends on it.
+    """
+    code = load(build(DATA + STATES, *FLAGS, f"-m{state}", optimise="-O0"))
+    found = together(code)
+    assert found is not None
+    assert sorted(found.most) == [9, 31]
+    assert max(found.totals) == 30 // 5 * 9
+    for content in range(3):
+        covers(code, found, content)
+
+
+def test_a_condition_that_chooses_a_table() -> None:
+    """Two bits lead from the root of a tree to its leaves, which are negative, and back to it."""
+    code = load(build(CODE, language="asm"))
+    found = together(code)
+    assert found is not None
+    assert found.most == (24,)
+    for content in range(3):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize("seed", range(cases(6)))
+def test_conditional_instructions_that_choose_words(seed: int) -> None:
+    random = Random(f"choosing {seed}")
+    body = "mov r2, #1; mov r3, #2\n"
+    for number in range(random.randint(1, 3)):
+        given = {"m": random.choice([0, 1, 2, 76, 77, 200]), "n": random.randint(1, 7)}
+        pieces = " ".join(p.format(**given) for p in random.sample(CHOOSING, 2))
+        body += f"ldrb r0, [r6, #{random.randrange(9)}]; ldrb r1, [r6, #{random.randrange(9)}]\n"
+        body += f"{pieces}; add r2, r2, r3; and r2, r2, #31; orr r4, r2, #1\n"
+        body += f"{number + 1}: subs r4, r4, #1; bne {number + 1}b\n"
+    source = f".syntax unified\n.global main\n.type main, %function\nmain: ldr r6, ={BASE}\n"
+    code = load(build(f"{source}{body}bx lr\n.ltorg\n", language="asm"))
+    found = together(code)
+    assert found is not None
+    for content in range(8):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize(
+    ("source", "most", "state", "level"),
+    [
+        *[(RUNS, 41, state, "-O0") for state in ("arm", "thumb")],
+        *[(HALVES, 61, state, "-O0") for state in ("arm", "thumb")],
+        *[(RUNS, 41, "arm", level) for level in ("-O1", "-Os")],
+    ],
+)
+def test_a_position_that_moves_in_a_nest_limits_its_total(
+    source: str, most: int, state: str, level: str
+) -> None:
+    """The inner loops execute as often as there are positions, and once for each entry."""
+    code = load(build(DATA + source, *FLAGS, f"-m{state}", optimise=level))
+    found = together(code)
+    assert found is not None
+    inner = [loop for loop in code.graph.loops if loop.parent is not None]
+    assert inner
+    assert all(found.totals[loop.index] <= most for loop in inner)
+    for content in range(5):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize("seed", range(cases(6)))
+def test_positions_that_move_in_random_nests(seed: int) -> None:
+    random = Random(f"moved {seed}")
+    given = {"m": random.randint(3, 20), "n": random.randint(1, 3)}
+    body = " ".join(p.format(**given) for p in random.sample(MOVED, random.randint(1, 2)))
+    limit = random.randint(5, 24)
+    source = (
+        f"int main(void) {{ int i = 0, j = 0; while (i < {limit}) {{ {body} }} return i + j; }}"
+    )
+    code = load(build(DATA + source, *FLAGS, optimise=random.choice(["-O0", "-O1", "-O2", "-Os"])))
+    found = executed_together(code.graph, code.image, code.values, {})
+    if isinstance(found, ExecutionCounts):
+        for content in range(5):
+            covers(code, found, content)
 
 
 def test_a_return_that_restores_the_compared_register() -> None:

@@ -1,0 +1,54 @@
+"""Words that grow or fall in a nest: totals by their range, and none if they may wrap."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopbounds.execution.monotone_words import MonotoneWord, monotone_words
+from quoll.semantics.ops import general
+from tests.testing.loopbounds.counting import load
+from tests.testing.quoll.building import build
+
+HEAD = ".syntax unified\n.global main\n.type main, %function\nmain: mov r1, #0; mov r2, #9\n"
+# The inner loop moves r1; the outer one adds its own change.
+NEST = "1: {outer}\n2: {inner}; cmp r0, r1; bhi 2b\nsubs r2, r2, #1; bne 1b; bx lr\n"
+
+
+@pytest.mark.parametrize(
+    ("back", "entry", "step", "width", "total"),
+    [(1, 0, 1, 20, 20 + 7), (4, 0, 4, 21, 5 + 7), (1, 1, 1, 20, 21), (4, 2, 4, 20, 11)],
+)
+def test_a_range_limits_the_total(back: int, entry: int, step: int, width: int, total: int) -> None:
+    word = MonotoneWord(general(1), 0, back, entry, step)
+    assert word.total(width, entries=7, executed=1000) == total
+
+
+def test_a_word_that_may_wrap_limits_nothing() -> None:
+    word = MonotoneWord(general(1), 0, back=1, entry=1, step=1 << 24)
+    assert word.total(20, entries=7, executed=255) == 21
+    assert word.total(20, entries=7, executed=256) is None
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "changes"),
+    [
+        ("add r1, r1, #2", "nop", (2, 2)),
+        ("add r1, r1, #2", "add r1, r1, #1", (2, 3)),
+        ("sub r1, r1, #2", "sub r1, r1, #1", (2, 3)),
+        ("add r1, r1, #2", "sub r1, r1, #3", None),  # it goes back
+        ("add r1, r1, #2", "mov r1, #0", None),
+        ("add r1, r1, #2; cmp r0, #3; movhi r1, #0", "nop", None),
+        ("cmp r0, #3; addhi r1, r1, #2", "nop", None),  # it may stay
+        ("cmp r0, #3; addhi r1, r1, #2; addls r1, r1, #1", "nop", None),  # both may be left out
+        ("mov r3, r1; add r1, r3, #2", "nop", (2, 2)),
+        ("push {r1}; ldr r3, [sp]; add sp, sp, #4; add r1, r3, #2", "nop", (2, 2)),
+        ("push {r1}; str r0, [sp]; ldr r3, [sp]; add sp, sp, #4; add r1, r3, #2", "nop", None),
+        ("strb r0, [sp, #-4]; ldr r3, [sp, #-4]; add r1, r3, #2", "str r1, [sp, #-4]", None),
+    ],
+)
+def test_changes_of_a_register(inner: str, outer: str, changes: tuple[int, int] | None) -> None:
+    code = load(build(HEAD + NEST.format(inner=inner, outer=outer), language="asm"))
+    [loop] = [loop for loop in code.graph.loops if loop.parent is not None]
+    found = monotone_words(code.graph, code.values, loop, {})
+    words = [(w.back, w.entry) for w in found if w.location == general(1)]
+    assert words == ([] if changes is None else [changes])
