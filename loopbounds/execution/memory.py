@@ -29,7 +29,7 @@ from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
 from quoll.intervals.strided_interval import ValueSet, wrap
 
-__all__ = ["Bytes", "ConcreteMemory", "RecordedWord", "may_store"]
+__all__ = ["Bytes", "ConcreteMemory", "RecordedWord", "keeps_stores", "may_store"]
 
 Bytes = tuple[int | None, ...]
 Cells = dict[int, ConcreteValue | Bytes]  # of a word; four bytes where the whole word is unknown
@@ -266,11 +266,8 @@ class ConcreteMemory:
                 raise Undecided("a word has two names")
             if not memory.tells(span):
                 self._assumed.add(S3.of())
-            starts = self._image.as_loaded
-            keeps = self._image.is_constant_range(word, 4)
-            loaded = keeps and any(low <= word and word + 3 <= high for low, high in starts)
-            undisturbed = not self._image.is_disturbed(span)
-            self._recorded[word] = loaded or (undisturbed and memory.is_memory(span))
+            loaded = _is_as_loaded(self._image, word)
+            self._recorded[word] = keeps_stores(self._image, word)
             read = self._image.at_start if loaded else self._image.constant
             known: ConcreteValue | Bytes = read(word, 4)
             if known is None:
@@ -293,6 +290,21 @@ class ConcreteMemory:
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
         self._changeable.add((at, size))
+
+
+def keeps_stores(image: Image, word: int) -> bool:
+    """Whether the word at an address is as it was stored, until the next store."""
+    span = (word, word + 3)
+    if _is_as_loaded(image, word):
+        return True
+    return not image.is_disturbed(span) and image.memory.is_memory(span)
+
+
+def _is_as_loaded(image: Image, word: int) -> bool:
+    """Whether the word at an address is as loaded when a path starts."""
+    starts = image.as_loaded
+    keeps = image.is_constant_range(word, 4)
+    return keeps and any(low <= word and word + 3 <= high for low, high in starts)
 
 
 def _noted(address: ConcreteValue) -> ConcreteValue | ValueSet:

@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 from loopbounds.budgets import table
 from loopbounds.execution.accessed_words import WORD_SIZE, WordAccess, accessed_words
-from loopbounds.execution.memory import RecordedWord
+from loopbounds.execution.memory import RecordedWord, keeps_stores
 from loopbounds.slicing.code import KnownValues
 from quoll.abstract_domain.terms import BIAS
 from quoll.arm.insn import PC
+from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.intervals.strided_interval import ValueSet
 from quoll.semantics.ops import Op, OpCode, Space, Var, general
@@ -86,7 +87,7 @@ class MonotoneWord:
 
 
 def monotone_words(
-    graph: Supergraph, values: KnownValues, loop: SuperLoop, cells: NodeAccesses
+    graph: Supergraph, image: Image, values: KnownValues, loop: SuperLoop, cells: NodeAccesses
 ) -> list[MonotoneWord]:
     """The words that grow or fall in the parent of an inner loop, or in its outermost loop.
 
@@ -97,7 +98,7 @@ def monotone_words(
     found: list[MonotoneWord] = []
     for outer in around if len(around) < 2 else (around[0], around[-1]):
         if len(outer.nodes) <= table.MONOTONE_NODES:
-            found += _Followed(graph, values, cells, loop, outer).words()
+            found += _Followed(graph, image, values, cells, loop, outer).words()
     return found
 
 
@@ -112,6 +113,7 @@ class _Followed:
     """The changes of words on all paths in a loop from an inner header to itself."""
 
     graph: Supergraph
+    image: Image
     values: KnownValues
     cells: NodeAccesses
     inner: SuperLoop
@@ -149,7 +151,11 @@ class _Followed:
         yield from map(general, range(PC))
         for node in self.outer.nodes:
             for insn in self.cells[node]:
-                yield from (cell for _, cell in insn if cell is not None)
+                yield from (cell for _, cell in insn if cell is not None and self._keeps(cell))
+
+    def _keeps(self, cell: RecordedWord) -> bool:
+        """Whether only stores of the path change a word: no device, and no interrupt handler."""
+        return not cell.named or keeps_stores(self.image, cell.address)
 
     def _arrive(self, node: int, new: Changes) -> bool:
         """Let executions come to a node; whether they bring other changes."""
@@ -266,7 +272,8 @@ class _Followed:
             ]
         for word in hit:
             changes.pop(word, None)
-        if cell is not None and new is not None and op.ins[1].size == WORD_SIZE:
+        whole = cell is not None and op.ins[1].size == WORD_SIZE
+        if whole and cell is not None and new is not None and self._keeps(cell):
             changes[cell] = new
 
 

@@ -283,7 +283,8 @@ class _Together:
                 continue
             if outer.index == loop.parent:
                 self._totals[loop.index] = min(self._totals[loop.index], total)
-            most = total * sum(edges[e] for e in outer.entries)
+            starts_inside = self.graph.entry in outer.nodes  # entered by no edge
+            most = total * (starts_inside + sum(edges[e] for e in outer.entries))
             for number, edge in enumerate(self.graph.edges):
                 if self._around[edge.src][-1:] == (loop.index,):
                     edges[number] = min(edges[number], most)
@@ -299,7 +300,7 @@ class _Together:
     def _words_of(self, loop: SuperLoop) -> list[MonotoneWord]:
         """The words that only grow, or only fall, at the header of an inner loop."""
         if loop.index not in self._monotone:
-            found = monotone_words(self.graph, self.values, loop, self._cells)
+            found = monotone_words(self.graph, self.image, self.values, loop, self._cells)
             self._monotone[loop.index] = found
         return self._monotone[loop.index]
 

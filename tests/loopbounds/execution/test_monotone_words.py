@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.execution.monotone_words import MonotoneWord, monotone_words
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from quoll.semantics.ops import general
-from tests.testing.loopbounds.counting import load
+from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 
 HEAD = ".syntax unified\n.global main\n.type main, %function\nmain: mov r1, #0; mov r2, #9\n"
+BASE = 0x60000000
+SPILLED = "add r1, r1, #2; str r1, [r5]; ldr r1, [r5]"
 # The inner loop moves r1; the outer one adds its own change.
 NEST = "1: {outer}\n2: {inner}; cmp r0, r1; bhi 2b\nsubs r2, r2, #1; bne 1b; bx lr\n"
 
@@ -44,11 +47,27 @@ def test_a_word_that_may_wrap_limits_nothing() -> None:
         ("push {r1}; ldr r3, [sp]; add sp, sp, #4; add r1, r3, #2", "nop", (2, 2)),
         ("push {r1}; str r0, [sp]; ldr r3, [sp]; add sp, sp, #4; add r1, r3, #2", "nop", None),
         ("strb r0, [sp, #-4]; ldr r3, [sp, #-4]; add r1, r3, #2", "str r1, [sp, #-4]", None),
+        ("push {r0, r1}; ldr r3, [sp, #4]; add sp, sp, #8; add r1, r3, #2", "nop", (2, 2)),
+        ("push {r0, r1}; ldr r3, [sp]; add sp, sp, #8; add r1, r3, #2", "nop", None),
+        ("push {r1}; str r0, [sp, #-2]; pop {r1}; add r1, r1, #2", "nop", None),
+        ("push {r1}; str r0, [sp, #2]; pop {r1}; add r1, r1, #2", "nop", None),
     ],
 )
 def test_changes_of_a_register(inner: str, outer: str, changes: tuple[int, int] | None) -> None:
     code = load(build(HEAD + NEST.format(inner=inner, outer=outer), language="asm"))
     [loop] = [loop for loop in code.graph.loops if loop.parent is not None]
-    found = monotone_words(code.graph, code.values, loop, {})
+    found = monotone_words(code.graph, code.image, code.values, loop, {})
     words = [(w.back, w.entry) for w in found if w.location == general(1)]
     assert words == ([] if changes is None else [changes])
+
+
+@pytest.mark.parametrize(
+    ("kind", "moves"), [(RegionKind.CACHED, True), (RegionKind.DEVICE, False), (None, False)]
+)
+def test_a_word_of_a_device_is_not_as_it_was_stored(kind: RegionKind | None, moves: bool) -> None:
+    source = HEAD + "ldr r5, =0x60000000\n" + NEST.format(inner=SPILLED, outer="nop") + ".ltorg"
+    regions = [] if kind is None else [MemoryRegion("", BASE, BASE + 99, kind, BASE, fixed=True)]
+    code = Program(build(source, language="asm"), "main", memory=MemoryMap(tuple(regions)))
+    [loop] = [loop for loop in code.graph.loops if loop.parent is not None]
+    found = monotone_words(code.graph, code.image, code.values, loop, {})
+    assert bool([w for w in found if w.location == general(1)]) is moves

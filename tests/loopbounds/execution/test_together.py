@@ -156,6 +156,20 @@ early: push {r4, lr}
 .type main, %function
 .type early, %function
 """
+BEGINNING = """.syntax unified
+main: cmp r1, #50
+    bhi 9f
+2:  add r1, r1, #1
+    ldrb r0, [r6]
+    cmp r1, #60
+    bhi 9f
+    cmp r0, #7
+    beq 2b
+    b main
+9:  bx lr
+.global main
+.type main, %function
+"""
 INPUT = """int main(unsigned n) {
     int s = 0;
     for (unsigned i = 0; i < n; i++) s += data[i];
@@ -441,6 +455,15 @@ def test_positions_that_move_in_random_nests(seed: int) -> None:
     if isinstance(found, ExecutionCounts):
         for content in range(5):
             covers(code, found, content)
+
+
+def test_an_execution_that_begins_at_the_outer_header() -> None:
+    """No edge enters the nest in which r1 moves."""
+    code = load(build(BEGINNING, language="asm"))
+    found = together(code)
+    assert found is not None
+    for content in range(5):
+        covers(code, found, content)
 
 
 def test_a_return_that_restores_the_compared_register() -> None:
