@@ -72,6 +72,7 @@ class CompiledInsn:
     transfers: int = 0
     fixed: bool = True
     condition: Condition = Condition.AL
+    sets_flags: bool = False  # it may
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
@@ -84,12 +85,8 @@ class CompiledInsn:
         transfers = sum(op.code in TRANSFERS for op in ops)
         fixed = all(op.code not in BRANCHES for op in ops)
         effect = compiled(insn_source(ops))
-        return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed, insn.cond)
-
-    @property
-    def sets_flags(self) -> bool:
-        """Whether it may write a flag."""
-        return any(op.out in FLAGS for op in self.ops)
+        flags = any(op.out in FLAGS for op in ops)
+        return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed, insn.cond, flags)
 
     @property
     def all_or_none(self) -> bool:

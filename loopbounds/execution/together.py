@@ -15,7 +15,7 @@ a greater place. The least place is followed first, so that all executions have 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -50,7 +50,7 @@ from loopbounds.execution.value import ConcreteValue, Undecided, joined
 from loopbounds.execution.word_range import WordRange
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import KnownValues
-from quoll.arm.insn import PC
+from quoll.arm.insn import PC, Condition
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
@@ -105,8 +105,9 @@ class _Arrived:
 
 
 class _Parted(NamedTuple):
-    """Two states that an unknown condition has parted, up to the end of its instructions."""
+    """Two states that an unknown condition has parted, from an instruction to a group's end."""
 
+    first: int
     end: int
     one: ConcreteMachine
     other: ConcreteMachine
@@ -128,27 +129,27 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True)
 class _Place:
-    """The executions at a place, by the words of the ``registers`` that tell them apart; all: None.
+    """The executions at a place, by the words in the ``columns`` that tell them apart; all: None.
 
-    The registers of a state are in its machine; a word of another register may be a range.
+    The words of a state are in its machine; a word of another column may be a range.
     """
 
     states: dict[Words, _Arrived] = field(default_factory=dict)
-    registers: frozenset[int] | None = None
+    columns: frozenset[int] | None = None
 
     def key(self, words: Words) -> Words:
         """The words that tell a state apart."""
-        if self.registers is None:
+        if self.columns is None:
             return words
-        return tuple([w if i in self.registers else None for i, w in enumerate(words)])
+        return tuple([w if i in self.columns else None for i, w in enumerate(words)])
 
 
 def told_apart(states: Sequence[Words], most: int) -> frozenset[int]:
-    """Registers with few different words, which leave at most so many of these states different."""
+    """Columns with few different words, which leave at most so many of these states different."""
     columns = sorted((len(set(words)), i) for i, words in enumerate(zip(*states, strict=True)))
     chosen: list[int] = []
-    for count, register in columns:
-        tried = [*chosen, register]
+    for count, column in columns:
+        tried = [*chosen, column]
         if count > 1 and len({tuple([s[i] for i in tried]) for s in states}) <= most:
             chosen = tried
     return frozenset(chosen)
@@ -181,6 +182,8 @@ class _Together:
         init=False, default_factory=dict
     )
     _groups: dict[int, dict[int, int]] = field(init=False, default_factory=dict)  # by block
+    _parted_insns: int = field(init=False, default=0)  # of further states in blocks
+    _vain: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # by instruction
     _inside_blocks: dict[tuple[int, frozenset[int]], list[frozenset[int]]] = field(
         init=False, default_factory=dict
     )
@@ -404,7 +407,8 @@ class _Together:
         parted: list[_Parted] = []
         for index, step in enumerate(steps[done:], done):
             going: list[ConcreteMachine] = []
-            for state in self._parted(node, index, states, parted):
+            always = step.condition is Condition.AL
+            for state in states if always else self._parted(node, index, states, parted):
                 ways = state.ways(step, partial(self._reach, node, index, step))
                 for target, one in ways:
                     last = len(ways) > 1 and index + 1 == len(steps)
@@ -415,6 +419,7 @@ class _Together:
                         going.append(one)
                     else:
                         yield target, one
+            self._parted_insns += max(len(going) - 1, 0)
             states = self._together_again(node, index + 1, going, parted)
         for state in states:
             yield block.end, state
@@ -436,7 +441,9 @@ class _Together:
             step, other = state.steps(block)[index], None
             if not state.parts_at(block, index):
                 few = len(states) + len(parted) <= table.PARTED_STATES
-                if end is None or not few or not state.is_undecided(step):
+                few = few and self._parted_insns <= table.PARTED_INSTRUCTIONS
+                vain = self._vain.get((id(block), index), 0) >= table.VAIN_PARTINGS
+                if end is None or vain or not few or not state.is_undecided(step):
                     yield state
                     continue
                 other = end
@@ -452,7 +459,7 @@ class _Together:
                     one.assume(condition, holds=holds)
                     both.append(one)
             if len(both) == 2 and other is not None:
-                parted.append(_Parted(other, both[0], both[1]))
+                parted.append(_Parted(index, other, both[0], both[1]))
             yield from both
 
     def _together_again(
@@ -469,9 +476,15 @@ class _Together:
         for pair in [pair for pair in parted if pair.end == end]:
             parted.remove(pair)
             both = [s for s in states if s is pair.one or s is pair.other]
-            if len(both) == 2 and not both[0].parts_from(both[1], self._deciding_in(node)[end]):
-                both[0].join(both[1])
-                states = [s for s in states if s is not both[1]]
+            if len(both) < 2:
+                continue
+            place = id(self.graph.nodes[node].block), pair.first
+            if both[0].parts_from(both[1], self._deciding_in(node)[end]):
+                self._vain[place] = -table.FOLLOWED_INSTRUCTIONS  # it has told numbers apart
+                continue
+            self._vain[place] = self._vain.get(place, 0) + 1
+            both[0].join(both[1])
+            states = [s for s in states if s is not both[1]]
         return states
 
     def _groups_of(self, block: Block) -> dict[int, int]:
@@ -604,16 +617,22 @@ class _Together:
         most = self.most_states
         if self._apart > table.FREELY_APART:
             most = min(most, table.FEWER_STATES)
+        if here.columns is None and len(here.states) > table.APART_BY_MEMORY:
+            apart = told_apart([words[REGISTERS:] for words in here.states], table.MODES)
+            self._tell_apart(here, {*range(REGISTERS), *(REGISTERS + at for at in apart)})
         if len(here.states) > most:
-            states, here.states = here.states, {}
             left = min(table.JOINED_STATES, max(1, most // 4))
-            here.registers = told_apart(list(states), left)
-            for old, state in states.items():
-                words = here.key(old)
-                if words in here.states:
-                    self._join(here.states[words], state)
-                else:
-                    here.states[words] = state
+            self._tell_apart(here, told_apart(list(here.states), left))
+
+    def _tell_apart(self, here: _Place, columns: Collection[int]) -> None:
+        """Let only some words tell the states of a place apart; the others join."""
+        states, here.states, here.columns = here.states, {}, frozenset(columns)
+        for old, state in states.items():
+            words = here.key(old)
+            if words in here.states:
+                self._join(here.states[words], state)
+            else:
+                here.states[words] = state
 
     def _limits_at(self, node: int) -> list[tuple[int, ConcreteValue]]:
         """The registers that decide, with the ranges that value analysis gives them."""

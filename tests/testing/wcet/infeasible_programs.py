@@ -241,18 +241,27 @@ def table(case: int, work: str) -> str:
 def machine(kind: str, random: Random) -> str:
     """A loop over the states of a global word, each of which leads on; much work in the last one.
 
-    The word may also be changed through a pointer, or a state may be left out by an input.
+    The state is the low bits of the word: its other bits are unknown, so that no analysis that
+    follows executions knows the word. The word may also be changed through a pointer, or a state
+    may be left out by an input.
     """
     states = random.randint(2, 5)
-    cases = [f"case {s}: state = {s + 1}; sink[{s}] += i; break;" for s in range(states - 1)]
+    cases = [f"case {s}: {becomes(str(s + 1))} sink[{s}] += i; break;" for s in range(states - 1)]
     if kind == "skips" and states > 2:
-        cases[0] = f"case 0: state = sink[i] & 1 ? {states - 1} : 1; break;"
-    cases.append(f"case {states - 1}: work(i); state = {random.choice(['0', '0', '1'])}; break;")
+        cases[0] = f"case 0: {becomes(f'(sink[i] & 1 ? {states - 1} : 1)')} break;"
+    again = random.choice(["0", "0", "1"])
+    cases.append(f"case {states - 1}: work(i); {becomes(again)} break;")
     store = {"machine": "words[i & 7] = b;", "reset": "*(sink[i] & 1 ? &state : &words[1]) = b;"}
-    body = f"switch (state) {{ {' '.join(cases)} default: state = 0; }} {store.get(kind, '')}"
+    body = f"switch (state & 7) {{ {' '.join(cases)} default: {becomes('0')} }}"
+    body += f" {store.get(kind, '')}"
     if states == 2 and kind == "skips":
-        body += " if (sink[i] & 2) state = 1;"
+        body += f" if (sink[i] & 2) {becomes('1')}"
     return f"for (unsigned i = 0; i < {random.randint(3, 12)}; i++) {{ {body} }}"
+
+
+def becomes(state: str) -> str:
+    """The statement that puts a state into the low bits of its word."""
+    return f"state = (state & ~7u) | {state};"
 
 
 def build_pairs(kinds: tuple[str, ...], seed: int, optimise: str) -> PairedProgram:
