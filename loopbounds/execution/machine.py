@@ -73,6 +73,7 @@ class CompiledInsn:
     fixed: bool = True
     condition: Condition = Condition.AL
     sets_flags: bool = False  # it may
+    branches: int = 0  # of its ops
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
@@ -83,10 +84,12 @@ class CompiledInsn:
         outputs = None if acts else tuple(sorted(written))
         conditional = any(op.code is OpCode.CBRANCH for op in ops)
         transfers = sum(op.code in TRANSFERS for op in ops)
-        fixed = all(op.code not in BRANCHES for op in ops)
+        branches = sum(op.code in BRANCHES for op in ops)
         effect = compiled(insn_source(ops))
         flags = any(op.out in FLAGS for op in ops)
-        return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed, insn.cond, flags)
+        return CompiledInsn(
+            effect, outputs, ops, conditional, transfers, not branches, insn.cond, flags, branches
+        )
 
     @property
     def all_or_none(self) -> bool:
@@ -376,7 +379,12 @@ class ConcreteMachine:
             self._condition = condition if holds else Condition(condition ^ 1)
 
     def _is_assumed(self, step: CompiledInsn) -> bool:
-        return self._condition is not None and step.condition >> 1 == self._condition >> 1
+        """Whether an assumed condition decides all branches of an instruction.
+
+        An exclusive store has one more, on which an unknown word decides.
+        """
+        assumed = self._condition
+        return assumed is not None and step.branches == 1 and step.condition >> 1 == assumed >> 1
 
     def parts_from(self, other: ConcreteMachine, registers: frozenset[int]) -> bool:
         """Whether some register has one number here and another one there."""

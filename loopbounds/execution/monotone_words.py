@@ -278,11 +278,12 @@ class _Followed:
 
 
 def _may_hit(first: ValueSet | None, cell: RecordedWord, reach: int) -> bool:
-    """Whether a store may hit a word, if its first address is one of these."""
+    """Whether a store may hit a word, if its first address is one of these; addresses wrap."""
     if first is None:
         return True
-    at = cell.address if cell.named else (cell.address + BIAS) % MODULUS
-    return first.low - reach <= at + WORD_SIZE and at <= first.high + reach
+    at = cell.address if cell.named else cell.address + BIAS
+    above = (at + WORD_SIZE - (first.low - reach)) % MODULUS
+    return above <= first.high - first.low + 2 * reach + WORD_SIZE
 
 
 def _met(a: Mapping[Location, Change], b: Mapping[Location, Change]) -> Changes:

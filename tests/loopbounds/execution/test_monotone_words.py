@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
+from campaigns.moved_words import compare
 from loopbounds.execution.monotone_words import MonotoneWord, monotone_words
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from quoll.semantics.ops import general
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.counting import Program, load
+from tests.testing.loopbounds.moved_words import MEMORY, moved_words
 from tests.testing.quoll.building import build
 
-HEAD = ".syntax unified\n.global main\n.type main, %function\nmain: mov r1, #0; mov r2, #9\n"
+HEAD = """.syntax unified
+.global main
+.type main, %function
+main: mov r1, #0; mov r2, #9; mov r4, sp
+"""
 BASE = 0x60000000
 SPILLED = "add r1, r1, #2; str r1, [r5]; ldr r1, [r5]"
+PAIR = "and r3, r0, #4; add r3, sp, r3; stm r3, {r0, r2}"
+FREED = "add sp, r4, #0; add r1, r1, #2"
 # The inner loop moves r1; the outer one adds its own change.
 NEST = "1: {outer}\n2: {inner}; cmp r0, r1; bhi 2b\nsubs r2, r2, #1; bne 1b; bx lr\n"
 
@@ -51,6 +62,18 @@ def test_a_word_that_may_wrap_limits_nothing() -> None:
         ("push {r0, r1}; ldr r3, [sp]; add sp, sp, #8; add r1, r3, #2", "nop", None),
         ("push {r1}; str r0, [sp, #-2]; pop {r1}; add r1, r1, #2", "nop", None),
         ("push {r1}; str r0, [sp, #2]; pop {r1}; add r1, r1, #2", "nop", None),
+        ("push {r1}; strh r0, [sp, #-1]; pop {r1}; add r1, r1, #2", "nop", None),
+        ("push {r1}; str r0, [r5]; pop {r1}; add r1, r1, #2", "nop", None),
+        ("push {r1}; mcr p15, 0, r3, c7, c6, 1; pop {r1}; add r1, r1, #2", "nop", None),
+        (f"sub sp, sp, #12; str r1, [sp, #8]; {PAIR}; ldr r1, [sp, #8]; {FREED}", "nop", None),
+        (f"sub sp, sp, #16; str r1, [sp, #12]; {PAIR}; ldr r1, [sp, #12]; {FREED}", "nop", None),
+        ("mov r1, r3; add r1, r1, #2", "nop", None),  # it depends on another word
+        ("cmp r0, #3; movhi r1, r3; add r1, r1, #2", "nop", None),
+        ("mov r3, r1; add r1, r2, #2; mov r2, r3", "nop", None),  # the words change places
+        ("cmp r0, #3; addhi r1, r1, #2; addhi r1, r1, #3; add r1, r1, #1", "nop", (1, 1)),
+        ("push {r1}; mov r5, sp; ldrex r3, [r5]; pop {r1}; add r1, r3, #2", "nop", (2, 2)),
+        ("push {r0}; strex r3, r1, [sp]; pop {r1}; add r1, r1, #2", "nop", None),  # it may fail
+        ("push {r0}; swp r3, r1, [sp]; pop {r1}; add r1, r1, #2", "nop", (2, 2)),
     ],
 )
 def test_changes_of_a_register(inner: str, outer: str, changes: tuple[int, int] | None) -> None:
@@ -71,3 +94,13 @@ def test_a_word_of_a_device_is_not_as_it_was_stored(kind: RegionKind | None, mov
     [loop] = [loop for loop in code.graph.loops if loop.parent is not None]
     found = monotone_words(code.graph, code.image, code.values, loop, {})
     assert bool([w for w in found if w.location == general(1)]) is moves
+
+
+@pytest.mark.parametrize("seed", range(cases(2)))
+def test_no_execution_of_a_random_nest_counts_more(seed: int) -> None:
+    """Positions in registers and in memory, which stores of all widths hit (the campaign)."""
+    random = Random(f"moved words {seed}")
+    elf = build(moved_words(random, 8), language="asm", cpu="cortex-a8")
+    for number in range(8):
+        _, broken = compare(Program(elf, f"f{number}", memory=MEMORY), random)
+        assert not broken

@@ -88,6 +88,62 @@ main: ldr r6, ={BASE}
 one: .byte 1, -1, -1, 3
 other: .byte 2, -2, -1, 2
 """
+# The exclusive store is made or not, and fails or not.
+EXCLUSIVE = f""".syntax unified
+.global main
+.type main, %function
+main: ldr r6, ={BASE}
+    ldr r7, ={BASE + 64}
+    ldrb r0, [r6]
+    ldrb r5, [r6, #1]
+    mov r1, #0
+    mov r2, #2
+    mov r3, #2
+    mov r12, #0
+    cmp r0, r5
+    movhi r1, #3
+    movcs r2, #1
+    movne r3, #1
+    strexhi r12, r0, [r7]
+    add r4, r1, r2
+    add r4, r4, r3
+    add r4, r4, r12, lsl #3
+    add r4, r4, #1
+1:  subs r4, r4, #1
+    bne 1b
+    bx lr
+    .ltorg
+"""
+# The greatest sum of r2 and r3, 12, needs the first condition and the opposite of the second.
+CARRIED = (
+    "movhi r2, #1; movls r2, #5; cmp r1, #60; movhi r3, #7; movls r3, #2",
+    "movhi r2, #1; movls r2, #5; b 5f; 5: cmp r1, #60; moveq r5, #1; movhi r3, #7; movls r3, #2",
+)
+# r1 is any word when the nest begins, and in a range when its inner header is executed again.
+UNKNOWN_AT_FIRST = """.syntax unified
+.global main
+.type main, %function
+main: mov r2, #3
+1:  mov r4, #20
+2:  subs r4, r4, #1
+    beq 3f
+    cmp r1, #8
+    bcs 4f
+    add r1, r1, #1
+    b 2b
+3:  add r1, r1, #1
+    subs r2, r2, #1
+    bne 1b
+4:  bx lr
+"""
+ENTERED_OFTEN = """int main(void) {
+    int p = 0;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 5; k++)
+            while (p < 3 && data[p] & 1) p++;
+    return p;
+}
+"""
 # Conditional instructions that no branch and no store depends on at once.
 CHOOSING = (
     "cmp r0, #{m}; movgt r2, #{n}; movle r2, #2;", "cmp r0, #{m}; addhi r2, r2, #1;",
@@ -401,6 +457,13 @@ def test_a_condition_that_chooses_a_table() -> None:
         covers(code, found, content)
 
 
+def test_an_assumed_condition_is_not_the_one_of_an_exclusive_store() -> None:
+    """Of r0 > r5, r1 + r2 + r3 are 5, and 8 more if the store fails."""
+    code = load(build(EXCLUSIVE, language="asm"))
+    found = together(code)
+    assert found is None or found.most == (14,)
+
+
 @pytest.mark.parametrize("seed", range(cases(6)))
 def test_conditional_instructions_that_choose_words(seed: int) -> None:
     random = Random(f"choosing {seed}")
@@ -455,6 +518,33 @@ def test_positions_that_move_in_random_nests(seed: int) -> None:
     if isinstance(found, ExecutionCounts):
         for content in range(5):
             covers(code, found, content)
+
+
+@pytest.mark.parametrize("text", CARRIED)
+def test_an_assumed_condition_ends_where_flags_are_set(text: str) -> None:
+    start = f".syntax unified\n.global main\n.type main, %function\nmain: ldr r6, ={BASE}\n"
+    body = f"ldrb r0, [r6]; ldrb r1, [r6, #1]; cmp r0, #60; {text}; add r4, r2, r3\n"
+    code = load(build(f"{start}{body}1: subs r4, r4, #1; bne 1b; bx lr\n.ltorg\n", language="asm"))
+    found = together(code)
+    assert found is not None
+    assert found.most == (12,)
+
+
+def test_a_position_that_is_unknown_at_first_limits_nothing() -> None:
+    """From r1 = 0 on, the inner header is executed nine times."""
+    code = load(build(UNKNOWN_AT_FIRST, language="asm"))
+    found = together(code)
+    assert found is not None
+    covers(code, found, 0)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-Os"])
+def test_an_inner_loop_is_entered_in_each_iteration_around(level: str) -> None:
+    code = load(build(DATA + ENTERED_OFTEN, *FLAGS, optimise=level))
+    found = together(code)
+    assert found is not None
+    for content in range(5):
+        covers(code, found, content)
 
 
 def test_an_execution_that_begins_at_the_outer_header() -> None:

@@ -149,6 +149,12 @@ class Program:
                 found[header] = max(found.get(header, 0), running[header])
         return found
 
+    def path(
+        self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0
+    ) -> tuple[int, ...]:
+        """The addresses of the executed instructions, in order."""
+        return tuple(self._pcs(arguments, background))
+
     def _pcs(
         self, arguments: tuple[int, ...], background: Callable[[int], int], steps: int = STEPS
     ) -> Iterator[int]:
