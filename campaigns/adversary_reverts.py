@@ -130,6 +130,10 @@ FOUND_BY = {
         "tests/wcet/analysis/test_entry_invariants.py",
     )),
     "53": FoundBy((), ("tests/wcet/analysis/test_masked_paths.py",)),
+    "56": FoundBy((), (
+        "tests/loopbounds/execution/test_monotone_words.py",
+        "tests/loopbounds/execution/test_together.py",
+    )),
     "40": FoundBy((), (
         "tests/test_recipes.py", "tests/quoll/test_assumptions.py",
         "tests/wcet/commands/test_loops.py", "tests/wcet/analysis/test_parametric.py",

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from campaigns.moved_words import compare
+from campaigns.moved_words import compare, fields
 from loopbounds.execution.monotone_words import MonotoneWord, monotone_words
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from quoll.semantics.ops import general
@@ -104,3 +104,11 @@ def test_no_execution_of_a_random_nest_counts_more(seed: int) -> None:
     for number in range(8):
         _, broken = compare(Program(elf, f"f{number}", memory=MEMORY), random)
         assert not broken
+
+
+@pytest.mark.parametrize("seed", range(cases(4)))
+def test_no_execution_of_random_structures_counts_more(seed: int) -> None:
+    """A cursor and its size, in globals and in a frame, as compilers access them."""
+    random = Random(f"moved fields {seed}")
+    _, broken = compare(fields(random), random)
+    assert not broken

@@ -15,11 +15,15 @@ from loopbounds.execution.counts import ExecutionCounts
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.loopbounds.counting import Program
 
-__all__ = ["BASE", "MEMORY", "broken_counts", "moved_words"]
+__all__ = ["BASE", "FIELD_FLAGS", "MEMORY", "broken_counts", "moved_fields", "moved_words"]
 
 BASE = 0x60000000  # of the bytes that decide; words are a KiB above it
+CODE_END = 0xFFFFF  # of code and globals, from address 0 on
 MEMORY = MemoryMap(
-    (MemoryRegion("", BASE, BASE + 0xFFF, RegionKind.CACHED, BASE, fixed=True),),
+    tuple(
+        MemoryRegion("", low, high, RegionKind.CACHED, low, fixed=True)
+        for low, high in ((0, CODE_END), (BASE, BASE + 0xFFF))
+    )
 )
 # r0: a byte; r1, r2, r10: positions; r3, r5, r9: free; r4, r8, r11: counters; r6, r7: bases.
 REGISTER_MOVES = (
@@ -67,6 +71,55 @@ LEAVES = (
 )
 CONDITIONS = ("cc", "ls", "lt", "le", "hi", "cs", "ne", "gt", "ge", "mi", "pl")
 STARTS = ("#0", "#0", "#3", "#20", "#40", "#0xffffffef", "#0x7ffffff0", "#0xc0000000")
+FIELD_FLAGS = ("-fno-tree-loop-distribute-patterns", "-fno-builtin", "-w")
+FIELDS = f"""
+#define data ((const volatile unsigned char *){BASE:#x})
+struct cursor {{ unsigned at, size; int left; unsigned char kind; }};
+static struct cursor one, two, *both[2] = {{ &one, &two }};
+"""
+# In each iteration of a nest; c and d are structures, global or in the frame.
+FIELD_MOVES = (
+    "{c}.at++;", "{c}.at += {k};", "{c}.left -= {k};", "if (data[{c}.at & 63] & 1) {c}.at += {k};",
+    "{c}.at += data[i & 63] >> 6;", "{c}.at -= {k};", "if (data[i] > {m}) {c}.at = {j};",
+    "((unsigned char *)&{c}.at)[{b}] = data[i];", "((unsigned short *)&{c}.at)[{b} & 1] += {k};",
+    "{c} = {d};", "both[data[i] & 1]->at += {k};", "both[data[i] & 1]->left = {c}.left;",
+    "{c}.size -= {k};", "{c}.at = {d}.at + {k};", "{c}.kind += {k};",
+    "{c}.left += (int){d}.at >> 1;",
+    "{c}.at += 0x40000000u;", "*(unsigned *)((char *)&{c} + (data[i] & 12)) = {d}.at;",
+    "if ({c}.left > {m}) {{ {c}.left -= {k}; {c}.at++; }}", "if (data[i] == {m}) break;",
+)  # fmt: skip
+FIELD_CONDITIONS = (
+    "{c}.at < {c}.size", "{c}.at < {m}", "{c}.at != {m}", "{c}.left > {j}", "{c}.left >= {j}",
+    "{c}.at < {d}.at", "(int){c}.at < (int){m}", "data[{c}.at & 63] > {m}", "{c}.kind < {m}",
+    "data[{c}.at & 63] == data[i]",
+)  # fmt: skip
+
+
+def moved_fields(random: Random) -> str:
+    """A C program with ``main``, in which nests move the positions of structures."""
+    names = random.sample(["one", "two", "local"], 2)
+
+    def filled(template: str) -> str:
+        c, d = names if random.random() < 0.8 else names[::-1]
+        numbers = {"k": random.choice([1, 1, 2, 3]), "j": random.choice([0, 1, 5])}
+        byte, most = random.randrange(4), random.choice([3, 9, 20, 60, 77])
+        return template.format(c=c, d=d, b=byte, m=most, **numbers)
+
+    def moves(most: int) -> str:
+        chosen = random.choices(FIELD_MOVES[:3], k=1) if random.random() < 0.7 else []
+        chosen += random.sample(FIELD_MOVES, random.randint(0, most))
+        return " ".join(map(filled, random.sample(chosen, len(chosen))))
+
+    conditions = " && ".join(map(filled, random.sample(FIELD_CONDITIONS, random.randint(1, 2))))
+    starts = " ".join(
+        f"{name}.at = {random.choice(['0', '2', '30', '0xfffffff0u'])}; {name}.kind = 0;"
+        f" {name}.size = {random.choice([8, 30, 60])}; {name}.left = {random.randint(0, 40)};"
+        for name in ("one", "two", "local")
+    )
+    inner = f"for (int k = 0; k < {random.randint(3, 9)} && {conditions}; k++) {{ {moves(2)} }}"
+    outer = f"for (int i = 0; i < {random.randint(2, 9)}; i++) {{ {moves(1)} {inner} {moves(1)} }}"
+    result = "one.at + two.left + local.at"
+    return f"{FIELDS}int main(void) {{ struct cursor local; {starts} {outer} return {result}; }}\n"
 
 
 class _Writer:
@@ -93,7 +146,7 @@ class _Writer:
         random, found = self._random, list[str]()
         for _ in range(random.randint(0, most)):
             kind = random.random()
-            table = REGISTER_MOVES if kind < 0.4 else WORD_MOVES
+            table: tuple[str, ...] = REGISTER_MOVES if kind < 0.4 else WORD_MOVES
             if kind < 0.5:  # the plain step, mostly
                 table = table[:3]
             found.append(self._filled(random.choice(table)))
