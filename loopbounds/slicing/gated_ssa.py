@@ -415,9 +415,9 @@ class GatedSsa:
     """The scopes of the whole graph and of its loops, made on demand.
 
     ``effort``: the number of values that may be computed; after ``OutOfEffort`` the object is
-    unusable. ``by_itself``: track cells that may hold a stack address separately in each context.
-    Otherwise a taint holds for all contexts of a loop, which needs fewer restarts; then ``spread``
-    tells that a taint was extended so.
+    unusable until a restart. ``by_itself``: track cells that may hold a stack address separately in
+    each context. Otherwise a taint holds for all contexts of a loop, which needs fewer restarts;
+    then ``spread`` tells that a taint was extended so.
     """
 
     def __init__(
@@ -436,6 +436,10 @@ class GatedSsa:
             return compute()
         except OutOfEffort:
             return otherwise
+
+    def limit(self, effort: float) -> None:
+        """Set the number of values that may be computed from now on."""
+        self._effort = effort
 
     def spend(self) -> None:
         """Count one value. Raises OutOfEffort."""

@@ -11,6 +11,7 @@ which control goes.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.cell import MemoryCell
 from loopbounds.slicing.code import GraphCode, LoopContinuation
 from loopbounds.slicing.effects import FLAG
-from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
+from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort, SsaScope
 from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.slicing.stated_words import about
@@ -96,10 +97,16 @@ class _BoundedValues:
 
 @dataclass(slots=True)
 class PassConditions:
-    """Conditions of the passes of one graph, on demand; ``assumed``: the named assumptions used."""
+    """Conditions of the passes of one graph, on demand; ``assumed``: the named assumptions used.
+
+    ``most_values``: of a condition in ``taken``. Behind a join of most of the graph, the address
+    of a word may depend on each store of the graph, and its term is too large to be of use.
+    """
 
     code: GraphCode
+    most_values: float = math.inf
     assumed: set[Assumption] = field(default_factory=set)
+    _left_out: set[tuple[int | None, int]] = field(default_factory=set)  # pass, edge
     _ssa: GatedSsa = field(init=False)
     _rounds: dict[int | None, dict[Term, list[Term]]] = field(default_factory=dict)
 
@@ -107,7 +114,9 @@ class PassConditions:
         self._ssa = GatedSsa(self.code)
 
     @staticmethod
-    def of(entry: ValuedEntry, bounds: Mapping[int, int]) -> PassConditions:
+    def of(
+        entry: ValuedEntry, bounds: Mapping[int, int], most_values: float = math.inf
+    ) -> PassConditions:
         """The conditions in the graph of an entry; ``bounds``: of its loops, proved."""
         graph, code, values = entry.graph, entry.code, entry.values
         stacks = StackSpans.of((node.block for node in graph.nodes), code.run.image)
@@ -125,15 +134,20 @@ class PassConditions:
                 pointed=True,
                 invariants=(invariants := invariants_at(code)),
                 by_address=bool(invariants),
-            )
+            ),
+            most_values,
         )
 
     def taken(self, passes: Iterable[Pass]) -> list[dict[int, Term]]:
-        """For each pass the condition of each of its edges."""
+        """For each pass the condition of each of its edges.
+
+        A condition of more than ``most_values`` values is TRUE: the pass may take the edge. So
+        nobody may conclude anything from its complement.
+        """
         wanted = list(passes)
 
         def compute() -> list[dict[int, Term]]:
-            found = [self._of_pass(one) for one in wanted]
+            found = [self._of_pass(one, self.most_values) for one in wanted]
             for one, taken in zip(wanted, found, strict=True):
                 self._follow_rounds(one.loop, taken.values())
             return found
@@ -294,13 +308,18 @@ class PassConditions:
         """The result of ``compute``, with verified assumptions.
 
         Words are assumed to be no stack addresses. That is verified for all executions, and where
-        it fails, the terms are computed again without it.
+        it fails, the terms are computed again without it. Without a condition of too many values
+        they are computed again, too: then none depends on its values, which may be unfinished, and
+        the assumptions made for them need no proof.
         """
         with deep_recursion():
             while True:
-                found = compute()
-                if not self._ssa.taint.failed(self._ssa.whole):
-                    return found
+                try:
+                    found = compute()
+                    if not self._ssa.taint.failed(self._ssa.whole):
+                        return found
+                except OutOfEffort:
+                    self._ssa.limit(math.inf)
                 self._ssa.restart(self._ssa.taint.tainted)
                 self._rounds.clear()
                 self.code.continued.clear()
@@ -368,10 +387,22 @@ class PassConditions:
             pending += more
         return found
 
-    def _of_pass(self, one: Pass) -> dict[int, Term]:
+    def _of_pass(self, one: Pass, most_values: float = math.inf) -> dict[int, Term]:
+        """The conditions; raises OutOfEffort after one with more values, and leaves it out then."""
         scope = self._scope(one.loop)
         scope.invariants()
-        found = {edge: self._condition(scope, edge) for edge in one.edges}
+        found: dict[int, Term] = {}
+        for edge in one.edges:
+            if (one.loop, edge) in self._left_out and most_values < math.inf:
+                found[edge] = TRUE
+                continue
+            self._ssa.limit(most_values)
+            try:
+                found[edge] = self._condition(scope, edge)
+            except OutOfEffort:
+                self._left_out.add((one.loop, edge))
+                raise
+            self._ssa.limit(math.inf)
         parts = parts_of_words(scope, rewrite.symbols(found.values()))
         return {edge: rewrite.substitute(term, parts) for edge, term in found.items()}
 

@@ -37,6 +37,10 @@ from wcet.refinement.unsatisfiable_core import Over
 
 __all__ = ["Ending", "RefinementRounds", "Round", "worst_start"]
 
+# Values of a condition. In the shipped kernel one has 1,300 at most, or else 33,000 and more: then
+# it is about an unknown word in place of a large term.
+VALUES = 5000
+
 
 class Ending(Enum):
     """The reason for which there is no further round."""
@@ -112,7 +116,7 @@ class RefinementRounds:
             segments,
             entry.values,
             {},
-            PassConditions.of(entry, proved_bounds(segments, programs)),
+            PassConditions.of(entry, proved_bounds(segments, programs), VALUES),
             ContextCopies(entry.graph),
             {core.key: core for core in proved.cores},
             dict(zip((core.key for core in proved.cores), proved.shown, strict=True)),
