@@ -67,8 +67,6 @@ def masked(mask: int, members: ValueSet, bits: int = 32) -> Words:
     within = tight if leq(tight, within) else within
     if within == progression(0, mask, lowest):
         return intervals.any_word(bits)
-    if mask + lowest == 1 << bits and within.stride in (0, lowest):  # only the lowest are free
-        return progression(within.low, within.high + lowest - 1, 1)
     return within if mask == (1 << bits) - 1 else MaskedWords(mask, within)
 
 

@@ -119,7 +119,7 @@ def pair(kind: str, random: Random) -> list[str]:
             return [f"unsigned c = {name}(a);", f"if (c == {one}) work(b);", between,
                     f"if (c == {two}) more(b);"]  # fmt: skip
         case "cleared":
-            return ["if (a & 8) { work(b); a &= ~8u; }", between, "if (a & 8) more(b);"]
+            return ["if (a & 24) { work(b); a -= a & 24; }", between, "if (a & 24) more(b);"]
         case "switch":
             return ["switch (a & 3) { case 0: work(b); break; case 1: apart(b); break; "
                     "default: other = a; }", between,

@@ -29,7 +29,7 @@ __attribute__((noinline)) void drop(unsigned a) { if (a & 1) pool(); else small(
 __attribute__((noinline)) void twice(unsigned a) { drop(a); if (*word) drop(a + *word); *word; }
 __attribute__((noinline)) void tail(unsigned a) { *word; drop(a); }
 unsigned main(unsigned a) {
-    drop(a); drop(a + 1); twice(a); twice(a + 3); tail(a); tail(a + 2);
+    drop(a); drop(*word); twice(*word); twice(*word + 3); tail(*word); tail(*word + 2);
     for (unsigned i = 0; i < 4; i++) { twice(*word); tail(*word); }
     return a;
 }

@@ -28,7 +28,7 @@ LOWER = [  # a pair at a level at which the compiler leaves both decisions
     ("argument", 0, "-O0"),
     ("global", 1, "-O1"),
     ("callee", 2, "-O2"),
-    ("cleared", 3, "-Os"),
+    ("cleared", 1, "-Os"),
     ("table", 1, "-O1"),
     ("machine", 2, "-Os"),
     ("field", 1, "-O2"),
