@@ -83,6 +83,7 @@ class _Instruction(ctypes.Structure):
 
 
 class _Cache(ctypes.Structure):
+    __slots__ = ()  # another name is an error
     _fields_ = [
         *_fields("ways", "sets", "line_bytes", "policy", "always_hits", "counter", "clock"),
         ("line", Num * WAYS), ("dirty", Num * WAYS), ("used", Num * WAYS),
@@ -90,6 +91,7 @@ class _Cache(ctypes.Structure):
 
 
 class _Level2(ctypes.Structure):
+    __slots__ = ()
     _fields_ = [
         *_fields("hit", "dirty_victims", "ways", "sets", "line_bytes", "policy", "counter",
                  "clock"),
@@ -98,6 +100,7 @@ class _Level2(ctypes.Structure):
 
 
 class _Machine(ctypes.Structure):
+    __slots__ = ()
     _fields_ = [
         *_fields("dual", "aligned", "ahead", "access", "line_rest", "dirty_victims", "l2_dirty",
                  "replay", "fetch_restart", "buffer_words", "clock", "free", "flags", "setter",

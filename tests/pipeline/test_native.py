@@ -15,14 +15,22 @@ from cache.cache_simulator import SimulatedCache
 from cache.policy import ReplacementPolicy
 from pipeline import native
 from pipeline.core import load_core
-from pipeline.native import CompiledTrace, Instructions, SplitMix, execute, execute_in_turn
+from pipeline.native import (
+    CompiledTrace,
+    Instructions,
+    SplitMix,
+    execute,
+    execute_in_turn,
+    exported,
+)
 from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
-from pipeline.timing_model import CoreProfile
+from pipeline.timing_model import CoreProfile, MemoryLatencies
 from quoll.errors import TimingError
 from quoll.intervals.strided_interval import ValueSet
 from quoll.results.results_store import ResultsStore
 from tests.testing.cache.graphs import DATA, at, pool, random_program
 from tests.testing.harness.cases import cases
+from tests.testing.pipeline.climbed import copied
 from tests.testing.pipeline.runs import (
     BOARDS,
     ENTRY,
@@ -101,6 +109,36 @@ def test_every_policy_replaces_the_same_lines_as_in_python(policy: ReplacementPo
             chip = FetchAndCaches(caches[0], caches[1], 0, draws)
             ends.append(run(PipelineMachine(core, MemoryBus(KZM.memory), chip), trace))
         assert ends[0] == ends[1], f"seed {seed}"
+
+
+def test_a_copied_state_shares_no_lines_of_its_second_level() -> None:
+    """Before, it read the ways' last uses after the first state was gone: the process crashed."""
+    latencies = MemoryLatencies(60, 26, 7, dirty_l1_victims=True, dirty_l2_victims=True)
+    draws, geometry = SplitMix(1), KZM.geometries[0]
+    caches = [SimulatedCache(geometry, ReplacementPolicy.LRU, draws) for _ in range(3)]
+    memory = MemoryBus(latencies, l2=caches[2])
+    chip = FetchAndCaches(caches[0], caches[1], 0, draws)
+    machine = PipelineMachine(load_core("arm1136", CoreProfile.NOMINAL), memory, chip)
+    state = exported(machine, draws)
+    own = copied(state).l2.contents
+    rows = [name for name, kind in type(own)._fields_ if hasattr(kind, "contents")]
+    assert rows
+    for name in rows:
+        before = getattr(state.l2.contents, name)[0]
+        getattr(own, name)[0] = before + 1
+        assert getattr(state.l2.contents, name)[0] == before, name
+
+
+def test_a_state_has_no_other_field() -> None:
+    """A change of one that has gone would be none."""
+    draws = SplitMix(1)
+    caches = [SimulatedCache(KZM.geometries[0], ReplacementPolicy.LRU, draws) for _ in range(2)]
+    chip = FetchAndCaches(caches[0], caches[1], 0, draws)
+    core = load_core("arm1136", CoreProfile.NOMINAL)
+    state = exported(PipelineMachine(core, MemoryBus(KZM.memory), chip), draws)
+    for part in (state, state.dcache):
+        with pytest.raises(AttributeError):
+            part.replacement = 1
 
 
 def test_executions_in_turn_take_the_same_cycles_as_in_python(

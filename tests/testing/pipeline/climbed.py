@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.native import CompiledTrace, SplitMix, exported, library, no_effect
+from pipeline.native import POLICIES, CompiledTrace, SplitMix, exported, library, no_effect
 from pipeline.pipeline_simulator import PipelineMachine
 from tests.testing.pipeline.sampled import own_lines
 
-__all__ = ["ClimbedState", "climb"]
+__all__ = ["ClimbedState", "climb", "copied"]
 
 Num = ctypes.c_int64
 FOREIGN = 1 << 23  # lines of other programs, as simulator.c numbers them
 CHANGES = (1, 1, 2, 4, 16, 64)  # of one proposal
+ROWS = ("line", "dirty", "used")  # of the second-level cache, by set, then way
 REGISTERS = 15
 
 
@@ -41,7 +42,7 @@ class ClimbedState:
 
         Pseudo-random replacement that always evicts the line filled last behaves so.
         """
-        state = _copied(self.state)
+        state = copied(self.state)
         for cached in (state.icache, state.dcache):
             for at in range(cached.sets):
                 cached.line[at] = cached.line[at * cached.ways]
@@ -51,7 +52,7 @@ class ClimbedState:
 
     def with_hits(self, *, data: bool) -> int:
         """Cycles from the same state if every fetch hit, and with ``data`` each data access."""
-        state = _copied(self.state)
+        state = copied(self.state)
         state.icache.always_hits = 1
         state.dcache.always_hits = int(data)
         return _cycles(state, self.trace)
@@ -72,7 +73,7 @@ def climb(
     lines = own_lines(starts[0][0], trace)
     longest = starts[0][0].core.longest
     for number in range(proposals):
-        state, followed = _copied(best), trace
+        state, followed = copied(best), trace
         if number < len(starts):
             followed = starts[number][1]
             for cached in _caches(state):
@@ -91,7 +92,7 @@ def _cycles(state: Any, trace: CompiledTrace) -> int:
     compiled = library()
     assert compiled is not None, "climbing needs a C compiler"
     end: int = compiled.simulate(
-        ctypes.byref(_copied(state)), trace.instructions, trace.steps.ctypes.data,
+        ctypes.byref(copied(state)), trace.instructions, trace.steps.ctypes.data,
         len(trace.executed), trace.first, None,
     )  # fmt: skip
     if end < 0:
@@ -99,16 +100,15 @@ def _cycles(state: Any, trace: CompiledTrace) -> int:
     return end
 
 
-def _copied(state: Any) -> Any:
+def copied(state: Any) -> Any:
     """A state of its own, with its own second-level cache."""
     other = type(state).from_buffer_copy(state)
     if state.l2:
         level = type(state.l2.contents).from_buffer_copy(state.l2.contents)
         rows = Num * (level.ways * level.sets)
-        level.line, level.dirty = (
-            rows.from_buffer_copy(ctypes.cast(row, ctypes.POINTER(rows)).contents)
-            for row in (state.l2.contents.line, state.l2.contents.dirty)
-        )
+        for name in ROWS:
+            row = ctypes.cast(getattr(state.l2.contents, name), ctypes.POINTER(rows))
+            setattr(level, name, rows.from_buffer_copy(row.contents))
         other.l2 = ctypes.pointer(level)
     return other
 
@@ -129,7 +129,8 @@ def _change(state: Any, lines: tuple[Lines, Lines], longest: int, random: Random
             _change_line(cached, own, random)
     elif choice < 0.8:
         cached = random.choice([state.icache, state.dcache])
-        cached.round_robin, cached.counter = random.randrange(2), random.randrange(cached.ways)
+        cached.policy = random.choice(sorted(set(POLICIES.values())))
+        cached.counter = random.randrange(cached.ways)
     elif choice < 0.9:
         state.random = random.getrandbits(64)
     else:
