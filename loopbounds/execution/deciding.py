@@ -9,7 +9,8 @@ another register is taken to hold any word, and words of memory only tell states
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from loopbounds.execution.accessed_words import WORD_SIZE, WordAccess, accessed_words
 from loopbounds.execution.memory import RecordedWord
@@ -24,6 +25,7 @@ __all__ = ["deciding_in_block", "deciding_registers", "deciding_words"]
 
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
 Words = frozenset[Var]
+Word = TypeVar("Word")  # a register, or one of either kind
 Live = frozenset[Var | RecordedWord]
 
 
@@ -33,24 +35,16 @@ def deciding_registers(graph: Supergraph) -> list[frozenset[int]]:
     Raises ControlFlowError for an instruction without semantics.
     """
     blocks = {id(node.block): _ops(node.block) for node in graph.nodes}
-    before: list[Words] = [frozenset()] * len(graph.nodes)
     known: dict[tuple[int, Words], Words] = {}
-    pending = list(range(len(graph.nodes)))
-    waiting = set(pending)
-    while pending:
-        node = pending.pop()
-        waiting.discard(node)
-        following = (before[graph.edges[e].dst] for e in graph.successors[node])
-        after = frozenset[Var]().union(*following)
+
+    def live_before(node: int, after: Words) -> Words:
         block = id(graph.nodes[node].block)
         if (block, after) not in known:
             known[block, after] = _before(blocks[block], after)
-        if known[block, after] != before[node]:
-            before[node] = known[block, after]
-            sources = {graph.edges[e].src for e in graph.predecessors[node]} - waiting
-            pending += sources
-            waiting |= sources
-    return [frozenset(var.offset for var in words) for words in before]
+        return known[block, after]
+
+    found = _live(graph, live_before)
+    return [frozenset(var.offset for var in words) for words in found]
 
 
 def deciding_in_block(block: Block, after: frozenset[int]) -> list[frozenset[int]]:
@@ -90,20 +84,28 @@ def deciding_words(graph: Supergraph, values: KnownValues) -> list[tuple[Recorde
     ControlFlowError for an instruction without semantics.
     """
     effects = [accessed_words(graph, values, node) for node in range(len(graph.nodes))]
-    before: list[Live] = [frozenset()] * len(graph.nodes)
+    found = _live(graph, lambda node, after: _live_before(effects[node], after))
+    return [tuple(sorted(w for w in live if isinstance(w, RecordedWord))) for live in found]
+
+
+def _live(
+    graph: Supergraph, live_before: Callable[[int, frozenset[Word]], frozenset[Word]]
+) -> list[frozenset[Word]]:
+    """The live words before each node; ``live_before`` computes them from those after it."""
+    before: list[frozenset[Word]] = [frozenset()] * len(graph.nodes)
     pending = list(range(len(graph.nodes)))
     waiting = set(pending)
     while pending:
         node = pending.pop()
         waiting.discard(node)
         following = (before[graph.edges[e].dst] for e in graph.successors[node])
-        live = _live_before(effects[node], frozenset[Var | RecordedWord]().union(*following))
+        live = live_before(node, frozenset[Word]().union(*following))
         if live != before[node]:
             before[node] = live
             sources = {graph.edges[e].src for e in graph.predecessors[node]} - waiting
             pending += sources
             waiting |= sources
-    return [tuple(sorted(w for w in live if isinstance(w, RecordedWord))) for live in before]
+    return before
 
 
 def _live_before(insns: Sequence[Sequence[WordAccess]], after: Live) -> Live:

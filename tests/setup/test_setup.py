@@ -73,7 +73,7 @@ class Checkout:
     """A copy of the files of set-up, and the programs it finds on PATH."""
 
     root: Path
-    stubs: Path
+    fakes: Path
     log: Path
     python: str = "python-of-test"
 
@@ -82,7 +82,7 @@ class Checkout:
             ["make", target, f"PYTHON={self.python}"],
             cwd=self.root,
             env={
-                "PATH": f"{self.stubs}:/usr/bin:/bin",
+                "PATH": f"{self.fakes}:/usr/bin:/bin",
                 "LOG": str(self.log),
                 **variables,
                 "LAYOUT": LAYOUT,
@@ -109,15 +109,15 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    root, stubs = tmp_path / "a path with spaces", tmp_path / "stubs"
+    root, fakes = tmp_path / "a path with spaces", tmp_path / "fakes"
     for name in FILES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
-    stubs.mkdir()
+    fakes.mkdir()
     for name, text in STUBS.items():
-        (stubs / name).write_text(text)
-        (stubs / name).chmod(0o755)
-    return Checkout(root, stubs, tmp_path / "log")
+        (fakes / name).write_text(text)
+        (fakes / name).chmod(0o755)
+    return Checkout(root, fakes, tmp_path / "log")
 
 
 def test_the_second_run_does_nothing(checkout: Checkout) -> None:
@@ -144,13 +144,13 @@ def test_a_browser_is_installed_for_the_tests_only(checkout: Checkout) -> None:
 
 
 def test_an_optimised_python_is_preferred(checkout: Checkout, tmp_path: Path) -> None:
-    (checkout.stubs / "python3").write_text('#!/bin/bash\n[ "$1" != -c ]\n')
+    (checkout.fakes / "python3").write_text('#!/bin/bash\n[ "$1" != -c ]\n')
     (tmp_path / "optimised").mkdir()
     (tmp_path / "optimised/python3").write_text(PYTHON)
-    for python in (checkout.stubs / "python3", tmp_path / "optimised/python3"):
+    for python in (checkout.fakes / "python3", tmp_path / "optimised/python3"):
         python.chmod(0o755)
     checkout.python = ""
-    path = f"{checkout.stubs}:{tmp_path / 'optimised'}:/usr/bin:/bin"
+    path = f"{checkout.fakes}:{tmp_path / 'optimised'}:/usr/bin:/bin"
 
     done = checkout.setup(PATH=path)
 
@@ -280,8 +280,8 @@ def test_missing_packages_without_rights_are_named(checkout: Checkout) -> None:
 def test_without_nusmv_and_elsewhere_than_x86_64_it_must_be_on_the_path(
     checkout: Checkout,
 ) -> None:
-    (checkout.stubs / "NuSMV").unlink()
-    uname = checkout.stubs / "uname"
+    (checkout.fakes / "NuSMV").unlink()
+    uname = checkout.fakes / "uname"
     uname.write_text('#!/bin/bash\n[ "$1" = -m ] && echo aarch64 || echo Linux\n')
     uname.chmod(0o755)
     failed = checkout.setup()

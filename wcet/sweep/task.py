@@ -26,7 +26,7 @@ class OtherVersion(Exception):
 class Task:
     """A call of ``function`` ("module:name") with ``argument``; ``name`` is for progress.
 
-    Of the tasks that wait, those of the highest ``priority`` start first.
+    A waiting task of higher ``priority`` starts before one of lower.
     """
 
     name: str

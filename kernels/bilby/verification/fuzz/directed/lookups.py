@@ -137,7 +137,10 @@ def a_call_that_was_preempted_takes_no_fastpath(script: Script) -> None:
 
 
 def an_answer_and_the_next_call_are_at_one_address(script: Script) -> None:
-    """It is looked up before the answer's addresses, and both phases use the result."""
+    """The kernel looks the address up first, then the addresses in the answer.
+
+    Both phases, the answer and the receipt, use the first result.
+    """
     endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
     script.thread(frame=script.make("FRAME_4K"))
     script.syscall("CALL", endpoint, message(5, 0, 0, 0), buffer=_receive_slot(script))
