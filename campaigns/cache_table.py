@@ -33,11 +33,11 @@ from tests.testing.harness import build
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import AnalysisTarget, iterations, of_segment, whole_graph
 from wcet.analysis.preparation import infeasible_edges, valued
-from wcet.analysis.references import known_line
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.commands.cache import competing
 from wcet.platforms.platform_model import Platform
+from wcet.reports.references import known_line
 
 POLICIES = (
     ReplacementPolicy.ONE_WAY,

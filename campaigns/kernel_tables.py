@@ -19,10 +19,10 @@ from quoll.results.results_store import ResultsStore
 from tests.testing.harness import build
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.references import on_worst_path
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.commands.cache import report
+from wcet.reports.references import on_worst_path
 
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 POOLS = build.ROOT / "kernels/bilby/pools.facts"

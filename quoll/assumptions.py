@@ -262,6 +262,15 @@ SUMMARISED = AssumptionKind(
     refuted_by="an execution of the function that takes longer",
     checked_by="wcet replay",
 )
+PREEMPTIBLE = AssumptionKind(
+    "preemptible",
+    "preemptible: {function} analysed once for all its calls, with an interrupt that waits or "
+    "arrives in it: {cycles} cycles at most",
+    proved_by="the analysis itself, from any caches, registers and pipeline; its assumptions are "
+    "listed, too",
+    refuted_by="an execution of the function that takes longer with such an interrupt",
+    checked_by="wcet replay",
+)
 # Facts: one row for each form.
 TARGETS = _fact(
     "targets",

@@ -112,7 +112,9 @@ class FunctionReplacement:
     all stores in it with one address; None if it may store to any. ``limited``: the cycles by
     counts of places in it and by its result, the largest ``cycles`` among them; empty if neither
     matters. ``reads``: the words of its callers that it may read.
-    ``result``: the possible words of r0 when it returns; None if they are not known.
+    ``result``: the possible words of r0 when it returns; None if they are not known. ``returns``:
+    False if ``cycles`` are the rest of the path. ``tests``: with an interrupt that is pending from
+    the call or from its arrival in the function on, which may acknowledge it.
     """
 
     cycles: int | None
@@ -128,6 +130,8 @@ class FunctionReplacement:
     limited: tuple[LimitedCycles, ...] = ()
     reads: ReadArguments = ANY_ARGUMENTS
     result: ValueSet | None = None
+    returns: bool = True
+    tests: bool = False
 
 
 @dataclass(frozen=True, slots=True)

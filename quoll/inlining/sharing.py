@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import TypeGuard
 
@@ -57,12 +58,14 @@ class SummarySettings:
 
     Beyond ``most`` contexts, a function whose loops prevent a summary is not inlined: the loops
     need facts. Without ``cycles``, summaries have values only, for which no loop needs a bound.
+    Above ``preemptible`` contexts that remain, functions with tests for interrupts get one, too.
     """
 
     contexts: int = 6_000
     least: int = 24
     most: int = 20_000
     cycles: bool = True
+    preemptible: int = 1_500
 
     def __str__(self) -> str:
         """The text in a baseline."""
@@ -119,17 +122,23 @@ class SummaryCandidates:
     replaced: list[int] = field(default_factory=list)
     inlined: set[int] = field(default_factory=set)
 
+    @property
+    def too_large(self) -> bool:
+        """Whether inlining makes so many contexts that functions get summaries."""
+        depths, most = self.program.guidance.depths, self.settings.contexts
+        if self.settings == NEVER:
+            return False
+        return exceeds(call_graph(self.program), self.entry, depths, most)
+
     def candidates(self) -> Iterator[tuple[int, Program]]:
         """The functions to be analysed on their own, in sequence, each with its program.
 
         The caller answers each with ``replace_by`` before it draws the next one; otherwise the
         function stays inlined.
         """
-        if self.settings == NEVER:
+        if not self.too_large:
             return
         graph = call_graph(self.program)
-        if not exceeds(graph, self.entry, self.program.guidance.depths, self.settings.contexts):
-            return
         instances = expansion(graph, self.entry)
         self.inside = _inside(graph)
         coupled = list(self._coupled())
@@ -208,11 +217,48 @@ class SummaryCandidates:
             return False
         if any(_leaves(self.program.functions[f]) for f in inside):
             return False
+        return self._is_apart(function, coupled)
+
+    def _is_apart(self, function: int, coupled: Iterable[_Coupling]) -> bool:
+        """Whether no fact couples ``function`` to its callers, but few ranges of counts."""
+        inside = self.inside[function]
         for fact in coupled:
             meant = not fact.scope or any(function in self.inside.get(g, ()) for g in fact.scope)
             if meant and not (fact.scope and fact.scope <= inside) and fact.places & inside:
                 return False
         return prod(ranges for ranges, places in self.limits if places & inside) <= MOST_RANGES
+
+    def preemptible(self) -> int | None:
+        """The first function, callers first, to summarise with its tests; None if there is none.
+
+        Several contexts call it, and it has a share of the contexts that are too many. One that
+        never returns is called by instructions that call nothing else.
+        """
+        graph, depths = call_graph(self.program), self.program.guidance.depths
+        if not exceeds(graph, self.entry, depths, self.settings.preemptible):
+            return None
+        instances, self.inside = expansion(graph, self.entry), _inside(graph)
+        recursive = frozenset[int]().union(*graph.recursive)
+        self.limits = []
+        coupled = list(self._coupled())
+        for function in reversed(graph.order):
+            if (
+                function != self.entry
+                and instances[function] > 1
+                and function not in self.inlined | recursive
+                and expansion(graph, function).total() >= self.settings.least
+                and not any(_leaves(cfg) for cfg in self._returning(function))
+                and (self.program.functions[function].returns or _ends(self.program, function))
+                and self._is_apart(function, coupled)
+            ):
+                return function
+        return None
+
+    def _returning(self, function: int) -> tuple[Cfg, ...]:
+        """The functions inside of one that returns; none if it never returns."""
+        if not self.program.functions[function].returns:
+            return ()
+        return tuple(self.program.functions[f] for f in self.inside[function])
 
     def _coupled(self) -> Iterator[_Coupling]:
         owner = {
@@ -273,10 +319,22 @@ def _without_recursive_calls(program: Program, function: int) -> Program:
 
 def _without_calls(program: Program, function: int) -> dict[int, Cfg]:
     """The functions of ``program``, with calls of one function replaced."""
+    returns = program.functions[function].returns
+    without = partial(_without_call, function=function, returns=returns)
     return {
-        entry: replace(cfg, blocks=tuple(_without_call(b, function) for b in cfg.blocks))
+        entry: replace(cfg, blocks=tuple(map(without, cfg.blocks)))
         for entry, cfg in program.functions.items()
     }
+
+
+def _ends(program: Program, function: int) -> bool:
+    """Whether nothing else is called, and nothing follows, where ``function`` is called."""
+    return all(
+        block.calls == (function,) and not (block.passes or block.returns or cfg.successors(at))
+        for cfg in program.functions.values()
+        for at, block in enumerate(cfg.blocks)
+        if function in block.calls
+    )
 
 
 def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
@@ -307,9 +365,11 @@ def _only_masks(insn: Insn) -> bool:
     return change is not None and change.enables is False and change.mode is None
 
 
-def _without_call(block: Block, function: int) -> Block:
+def _without_call(block: Block, function: int, *, returns: bool) -> Block:
     if function not in block.calls:
         return block
+    if not returns:  # as a tail call: nothing of the caller follows
+        return replace(block, calls=(), passes=(function,), tail=True, exits=True, no_return=True)
     return replace(
         block,
         calls=tuple(c for c in block.calls if c != function),

@@ -194,7 +194,7 @@ def computed(run: AnalysisRun, name: str, address: int) -> tuple[Prepared, Value
     from wcet.analysis.entry_stages import AnalysisTarget
     from wcet.analysis.preparation import prepared, valued
 
-    entry = valued(AnalysisTarget(run, name, address))
+    entry = valued(AnalysisTarget(run, name, address), preemptible=True)
     return prepared(entry), entry
 
 
@@ -265,7 +265,12 @@ def interrupt_latency(
 def _handing_over(result: EntryResult) -> set[int]:
     """Ends of paths without an exception return, where the kernel itself continues."""
     graphs = [paths.graph for paths in result.paths]
-    blocks = (graph.nodes[n].block for graph in graphs for n in graph.exits)
-    exits = {block.last for block in blocks if block.exits or block.returns}
+    ends = ((graph, graph.nodes[n].block) for graph in graphs for n in graph.exits)
+    exits = {
+        block.last
+        for graph, block in ends
+        if (block.exits or block.returns)
+        and all(graph.guidance.replaced[callee].returns for callee in block.passes)
+    }
     exits |= {end for graph in graphs for r in graph.guidance.replaced.values() for end in r.exits}
     return {last.addr for last in exits if last.flow is not ControlFlow.EXCEPTION_RETURN}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loopbounds.proof.options import BoundOptions
-from quoll.inlining.sharing import SummarySettings
+from quoll.inlining.sharing import NEVER, SummarySettings
 from quoll.inlining.vivu import FULL, VivuSettings
 from quoll.results.results_store import NOWHERE, ResultsStore
 from wcet.analysis.raw_memory import NOTHING, LoadedMemory
@@ -39,3 +39,9 @@ class AnalysisOptions:
     force_core: bool = False  # accept a binary built for another processor
     programs: bool = False  # write the integer programs, which solves each one
     sources: Path = Path()  # the compiler's folder: comments in the sources may be facts
+
+    @property
+    def showing_tests(self) -> AnalysisOptions:
+        """The same without summaries of functions that test for interrupts."""
+        settings = replace(self.summary_settings, preemptible=NEVER.contexts)
+        return replace(self, summary_settings=settings)

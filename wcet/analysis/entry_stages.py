@@ -43,6 +43,7 @@ from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from pipeline.block_times import BlockTimer
 from pipeline.charge import ChargedCosts, UndelayedTimes, charge, undelayed
+from quoll.assumptions import Assumption, stated
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import FactsError, UsageError
@@ -78,6 +79,7 @@ __all__ = [
     "PathOrigin",
     "TimedSegment",
     "ValuedCode",
+    "assumed_by_segments",
     "block_timer",
     "bounded",
     "charged",
@@ -296,9 +298,14 @@ def _refuse_not_so(invariant: LocatedInvariant, image: Image) -> None:
 
 
 def divided(valued: ValuedCode) -> list[PendingSegment]:
-    """The segments of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
+    """The segments of paths to be bounded: one, unless code tests for interrupts (rule 21).
+
+    One, too, if a function has a summary with its tests: it may acknowledge the interrupt, and all
+    paths are bounded then.
+    """
     run, graph, values = valued.code.run, valued.graph, valued.values
-    if valued.code.origin.arrival is Arrival.FUNCTION:
+    tested = any(one.tests for one in graph.guidance.replaced.values())
+    if valued.code.origin.arrival is Arrival.FUNCTION or tested:
         return [undivided(graph)]
     tests = pending_tests(valued)
     starts = from_place(graph, run.facts, run.image)
@@ -312,6 +319,18 @@ def divided(valued: ValuedCode) -> list[PendingSegment]:
     if tests is None:
         return list(starts)
     return list(segments(values, tests, run.image))
+
+
+def assumed_by_segments(
+    run: AnalysisRun, parts: Sequence[PendingSegment]
+) -> tuple[Assumption, ...]:
+    """The assumptions about tests for interrupts, and the starts of paths that facts state."""
+    moved = parts[0].start is not None  # set by a fact
+    return (
+        *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
+        *(stated(fact) for fact in run.facts.of(PathStartFact) if moved),
+        *(assumption for part in parts for one in part.counters for assumption in one.assumed),
+    )
 
 
 def pending_tests(valued: ValuedCode) -> PendingTests | None:
@@ -491,6 +510,7 @@ def charged(
     """The cycles of nodes and edges; ``rounds`` and ``execution`` as for ``with_bounds``."""
     code = valued.code
     arrival, entries = code.origin.arrival, code.run.platform.entries
+    called = arrival is Arrival.SUMMARY and part.start is None
     return charge(
         part.graph,
         with_bounds(valued, part, known.classes, rounds, execution, known.fetches),
@@ -498,7 +518,7 @@ def charged(
         hierarchy_of(valued, part),
         code.run.platform.timing,
         exception=part.start is None and (arrival is Arrival.HANDLER or code.name in entries),
-        called=arrival is Arrival.SUMMARY,
+        called=called,
         known=known.times,
     )
 

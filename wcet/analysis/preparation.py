@@ -18,7 +18,6 @@ from loopbounds.places import refuse_bare_offsets
 from pipeline.core import issue_width
 from quoll.assumptions import RESTORES_MODE, Assumption, stated
 from quoll.cfg.cfg import Program
-from quoll.facts.guidance import PathStartFact
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.listing.never_returns import never_returning
@@ -31,12 +30,14 @@ from wcet.analysis.entry_stages import (
     AnalysisTarget,
     BoundedLoops,
     ValuedCode,
+    assumed_by_segments,
     bounded,
     divided,
     invariants_at,
     programmed,
     with_values,
 )
+from wcet.analysis.preemptible_functions import preemptible_functions, tests_once
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, SummarisedFunction
 from wcet.analysis.presupposed import needed_of_core, presupposed, without_f1
 from wcet.analysis.raw_memory import starting
@@ -45,7 +46,9 @@ from wcet.analysis.schedule import costing, identified
 from wcet.analysis.summaries import (
     BoundedGraph,
     FunctionSummary,
+    Summaries,
     SwitchPaths,
+    candidates_of,
     context_switches,
     shared_functions,
 )
@@ -53,7 +56,6 @@ from wcet.analysis.summaries import (
 __all__ = [
     "ValuedEntry",
     "assumed_by",
-    "assumed_by_segments",
     "infeasible_edges",
     "prepare",
     "prepared",
@@ -83,10 +85,11 @@ class ValuedEntry(ValuedCode):
         return tuple(one for one in found if one is not None)
 
 
-def valued(code: AnalysisTarget) -> ValuedEntry:
+def valued(code: AnalysisTarget, *, preemptible: bool = False) -> ValuedEntry:
     """The stages from the binary to values.
 
-    They start again if stores change bytes that were assumed constant.
+    They start again if stores change bytes that were assumed constant. ``preemptible``: functions
+    with tests for interrupts may have a summary, too; it replaces the tests that are in them.
     """
     while True:
         code, as_loaded = _started(code)
@@ -94,17 +97,22 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         refuse_bare_offsets(reached, code.run.image, code.run.facts)
         switches = context_switches(code, reached, prepare, _followed)
         shared = shared_functions(code, switches.program)
-        program = shared.program
+        tested = Summaries(shared.program, (), solved=False, cut_off=False)
+        if preemptible and candidates_of(code, switches.program).too_large:
+            tested = preemptible_functions(code, shared.program)
+        program = tested.program
         found = with_values(code, program)
         image = found.read_again(code.run.image)
         if image is code.run.image:
             break
         code = replace(code, run=replace(code.run, image=image))
     run, graph, values = code.run, found.graph, found.values
+    if not tests_once(values, run.platform.pending):
+        return valued(code)
     refuse_returns_to_code(graph, run.image, values, run.facts, run.exits)
     if run.platform.hierarchy.aligned:
         refuse_unaligned(values, run.image)
-    summaries = (*shared.found, *switches.found)
+    summaries = (*shared.found, *tested.found, *switches.found)
     _refuse_too_short(code, (graph, *(p.graph for one in summaries for p in one.paths)))
     unmasking = {*may_unmask(values), *(a for one in summaries for a in one.unmasking)}
     unmasking |= {code.address & ~1} & run.facts.regions.unmasked.keys()
@@ -131,8 +139,8 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         tuple(sorted(unmasking)),
         summaries,
         never_returning(reached, run.image),
-        switches.solved or shared.solved,
-        switches.cut_off or shared.cut_off,
+        switches.solved or shared.solved or tested.solved,
+        switches.cut_off or shared.cut_off or tested.cut_off,
     )
 
 
@@ -216,20 +224,8 @@ def assumed_by(
     """The assumptions of an entry's values, segments and loop bounds."""
     return (
         *entry.assumptions,
-        *assumed_by_segments(entry, parts),
+        *assumed_by_segments(entry.code.run, parts),
         *(assumption for bound in loops.bounds for assumption in bound.assumed),
-    )
-
-
-def assumed_by_segments(
-    entry: ValuedEntry, parts: Sequence[PendingSegment]
-) -> tuple[Assumption, ...]:
-    """The assumptions about tests for interrupts, and the starts of paths that facts state."""
-    run, moved = entry.code.run, parts[0].start is not None  # set by a fact
-    return (
-        *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
-        *(stated(fact) for fact in run.facts.of(PathStartFact) if moved),
-        *(assumption for part in parts for one in part.counters for assumption in one.assumed),
     )
 
 

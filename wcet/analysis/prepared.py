@@ -68,25 +68,31 @@ class PreparedPaths:
     execution: ExecutionCounts | None = None
     prefix: ExecutionPrefix | None = None
 
+    @property
+    def hides_tests(self) -> bool:
+        """Whether tests for interrupts are in functions with a summary."""
+        return any(one.tests for one in self.graph.guidance.replaced.values())
+
 
 @dataclass(frozen=True, slots=True)
 class SummarisedFunction:
     """A function with a summary, and its worst path.
 
-    A recursive function appears once for each number of activations. ``by_counts``: the solution
-    for each of ``FunctionReplacement.limited``.
+    A recursive function appears once for each number of activations. ``by_counts``: the paths and
+    the solution for each of ``FunctionReplacement.limited``.
     """
 
     address: int
     paths: PreparedPaths
     solution: IlpSolution
-    by_counts: tuple[IlpSolution, ...] = ()
+    by_counts: tuple[tuple[PreparedPaths, IlpSolution], ...] = ()
 
     def at(self, level: int | None) -> SummarisedFunction:
         """The function in calls with the counts of this level."""
         if level is None or level >= len(self.by_counts):
             return self
-        return replace(self, solution=self.by_counts[level])
+        paths, solution = self.by_counts[level]
+        return replace(self, paths=paths, solution=solution)
 
 
 @dataclass(frozen=True, slots=True)

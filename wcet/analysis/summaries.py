@@ -62,11 +62,17 @@ from wcet.result_classes.returned_words import result_classes, returned_words
 
 __all__ = [
     "BoundedGraph",
+    "Effort",
     "FunctionSummary",
     "Summaries",
     "SwitchPaths",
+    "as_called",
+    "candidates_of",
     "context_switches",
+    "fixes_callers",
+    "path_ends",
     "shared_functions",
+    "stacks_of",
 ]
 
 ADDRESS = 0xFFFFFFFF
@@ -134,7 +140,7 @@ class _Rejected(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Effort:
+class Effort:
     """The proofs and the solutions of an attempt, as far as it is made."""
 
     bounds: list[LoopBound] = field(default_factory=list)
@@ -162,12 +168,12 @@ def shared_functions(code: AnalysisTarget, program: Program) -> Summaries:
     """
     original = code
     refuse_unexpandable(program, code.address & ~1, code.run.image)  # before any work
-    candidates, stacks = _candidates(code, program), _stacks_of(code, program)
+    candidates, stacks = candidates_of(code, program), stacks_of(code, program)
     attempts: list[_Attempt] = []
     unbounded: list[UnboundedLoop] = []
     for function, callees in candidates.candidates():
         with code.stage("shared functions"):
-            attempt = _of_call(_called(code, function, stacks), callees)
+            attempt = _of_call(as_called(code, function, stacks), callees)
         attempts.append(attempt)
         summary = attempt.found
         if isinstance(summary, _Rejected):
@@ -221,11 +227,11 @@ def _holding(program: Program, addresses: Set[int]) -> set[int]:
 
 def _bounded_functions(code: AnalysisTarget, program: Program, stacks: StackSpans) -> Summaries:
     """``program`` with summaries of the functions whose loops all have bounds."""
-    candidates = _candidates(code, program)
+    candidates = candidates_of(code, program)
     attempts: list[_Attempt] = []
     for function, callees in candidates.candidates():
         with code.stage("shared functions"):
-            attempt = _of_call(_called(code, function, stacks), callees)
+            attempt = _of_call(as_called(code, function, stacks), callees)
         summary = attempt.found
         if summary is _Rejected.TESTS:
             candidates.leave(function)
@@ -238,12 +244,12 @@ def _bounded_functions(code: AnalysisTarget, program: Program, stacks: StackSpan
     return _summaries(candidates.program, attempts)
 
 
-def _candidates(code: AnalysisTarget, program: Program) -> SummaryCandidates:
+def candidates_of(code: AnalysisTarget, program: Program) -> SummaryCandidates:
     run = code.run
     return SummaryCandidates(program, code.address & ~1, run.facts, run.options.summary_settings)
 
 
-def _called(code: AnalysisTarget, function: int, stacks: StackSpans) -> AnalysisTarget:
+def as_called(code: AnalysisTarget, function: int, stacks: StackSpans) -> AnalysisTarget:
     """``function`` as code that others call."""
     origin = replace(code.origin, arrival=Arrival.SUMMARY, stacks=stacks, masked=None)
     return replace(code, address=function, origin=origin)
@@ -251,12 +257,12 @@ def _called(code: AnalysisTarget, function: int, stacks: StackSpans) -> Analysis
 
 def _of_call(code: AnalysisTarget, program: Program) -> _Attempt:
     """The attempt to summarise a function."""
-    effort = _Effort()
+    effort = Effort()
     found = _tried(code, program, effort)
     return _Attempt(found, effort.cut_off(code.run))
 
 
-def _tried(code: AnalysisTarget, program: Program, effort: _Effort) -> FunctionSummary | _Rejected:
+def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSummary | _Rejected:
     """The summary of a function; the reason if it has none. ``effort`` gets the work for it.
 
     Its behaviour depends on callers also if it stores into a stack whose place only they know: S4
@@ -265,7 +271,7 @@ def _tried(code: AnalysisTarget, program: Program, effort: _Effort) -> FunctionS
     """
     run, function = code.run, code.address
     found = with_values(code, program)
-    if found.changed or (found.first.retranslates and not _fixes_callers(code)):
+    if found.changed or (found.first.retranslates and not fixes_callers(code)):
         return _Rejected.DEPENDS
     graph, values = found.graph, found.values
     valued = ValuedCode(code, graph, values)
@@ -291,7 +297,7 @@ def _tried(code: AnalysisTarget, program: Program, effort: _Effort) -> FunctionS
         given_back,
         settled=True,
         stores=stores,
-        exits=_ends(graph),
+        exits=path_ends(graph),
         written=written_by(values),
         result=returned_words(values),
     )
@@ -341,7 +347,7 @@ def _tried(code: AnalysisTarget, program: Program, effort: _Effort) -> FunctionS
         fact=assumed,
         limited=tuple(cycles for cycles, _ in limited),
     )
-    solutions = tuple(solution for _, solution in limited)
+    solutions = tuple((paths, solution) for _, solution in limited)
     return FunctionSummary(
         function,
         replacement,
@@ -361,12 +367,12 @@ def _provisional(
     """The summary under which the callers of a function with unbounded loops are analysed."""
     assumed = SUMMARISED.of(function=f"{function:#x}", cycles=1)
     replacement = FunctionReplacement(
-        1, False, assumed, given_back, settled=True, stores=stores, exits=_ends(graph)
+        1, False, assumed, given_back, settled=True, stores=stores, exits=path_ends(graph)
     )
     return FunctionSummary(function, replacement, (), (), unbounded=error)
 
 
-def _ends(graph: Supergraph) -> tuple[Insn, ...]:
+def path_ends(graph: Supergraph) -> tuple[Insn, ...]:
     """The instructions at which paths end in a function or in the functions that it passes."""
     blocks = (graph.nodes[n].block for n in graph.exits)
     ends = {block.last: None for block in blocks if block.exits}
@@ -375,7 +381,7 @@ def _ends(graph: Supergraph) -> tuple[Insn, ...]:
     return tuple(ends)
 
 
-def _fixes_callers(code: AnalysisTarget) -> bool:
+def fixes_callers(code: AnalysisTarget) -> bool:
     """Whether a change of translations preserves code, data and stacks of all callers (rule 44).
 
     The platform must fix all loaded memory, and every stack of known place. A call forgets other
@@ -409,7 +415,7 @@ def context_switches(
     if not open_:
         return _summaries(program, ())
     run = replace(code.run, image=code.run.image.starting_with(()))  # callers may store
-    stacks = _stacks_of(code, program)
+    stacks = stacks_of(code, program)
     attempts: list[_Attempt] = []
     for called in open_:
         handler = replaced[called].handler
@@ -444,7 +450,7 @@ def _with_cycles(code: AnalysisTarget, prepared: Prepared) -> tuple[SwitchPaths,
     graphs = tuple(BoundedGraph(paths.graph, paths.bounds) for paths in prepared.paths)
     assumptions = (*prepared.assumptions, *(a for one in found for a in one.assumptions))
     bounds = [bound for paths in prepared.paths for bound in paths.bounds]
-    effort = _Effort(bounds, [one.solution for one in found])
+    effort = Effort(bounds, [one.solution for one in found])
     cut_off = prepared.cut_off or effort.cut_off(code.run)
     switch = SwitchPaths(graphs, assumptions, prepared.unmasking, cut_off)
     return switch, max(one.cycles for one in found)
@@ -481,6 +487,6 @@ def _refuse_in_itself(
         )
 
 
-def _stacks_of(code: AnalysisTarget, program: Program) -> StackSpans:
+def stacks_of(code: AnalysisTarget, program: Program) -> StackSpans:
     """The stacks to which a program and the surrounding code switch."""
     return code.origin.stacks.joined(StackSpans.of_program(program, code.run.image))

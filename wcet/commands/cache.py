@@ -12,7 +12,10 @@ from quoll.errors import UsageError
 from quoll.facts.regions import MemoryRegions
 from wcet.analysis.analysis import analyse
 from wcet.analysis.entries import find_entry
-from wcet.analysis.references import (
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
+from wcet.atomic import publish_document
+from wcet.reports.references import (
     ClassifiedEntry,
     WeighedReference,
     known_line,
@@ -20,9 +23,6 @@ from wcet.analysis.references import (
     on_worst_path,
     weighed,
 )
-from wcet.analysis.run import AnalysisRun
-from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish_document
 from wcet.request import (
     add_analysis,
     add_command,

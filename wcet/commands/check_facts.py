@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
 def walks_of(prepared: Prepared) -> Walks:
     """The most iterations of loops, by length of the list that a fact states."""
     found: dict[int, int] = {}
-    for paths in prepared.paths:
+    for paths in (*prepared.paths, *(one.paths for one in prepared.summaries)):
         for bound in paths.bounds:
             if bound.assumes and bound.bound is not None:
                 header = paths.graph.nodes[paths.graph.loops[bound.loop].header].block.addr

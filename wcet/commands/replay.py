@@ -185,6 +185,8 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
+    if any(paths.hides_tests for entry in result.entries.values() for paths in entry.paths):
+        result = analyse(options.kernel, wanted.showing_tests, stages)
     refuse_hits(result.image, result.assumptions, trace, options.trace.name)
     recorded = by_path(trace.from_entries({entry.address for entry in result.entries.values()}))
     for label in result.facts:

@@ -26,9 +26,9 @@ from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, possible_
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import ALL
-from wcet.analysis.entry_stages import AnalysisTarget, divided
+from wcet.analysis.entry_stages import AnalysisTarget, assumed_by_segments, divided
 from wcet.analysis.integer_programs import constraints_of, entry_result
-from wcet.analysis.preparation import ValuedEntry, assumed_by_segments, prepare
+from wcet.analysis.preparation import ValuedEntry, prepare
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.masked.handler_stores import InterruptHandler
@@ -207,7 +207,7 @@ def _masked_throughout(
     pairs = [(RegionStart(part.nodes[part.graph.entry], None, True), part) for part in parts]
     worst, missing, assumed = bounded_regions(entry, pairs)
     more = (
-        *assumed_by_segments(entry, parts),
+        *assumed_by_segments(entry.code.run, parts),
         *handler.disturbing(entry),
         *left_masked(entry, pairs, frozenset()),
     )

@@ -15,9 +15,9 @@ from cache.geometry import CacheGeometry
 from cache.reference import Reference, ReferenceKind
 from ilp.paths.solution import IlpSolution
 from pipeline.charge import due_cycles, entry_cycles
-from wcet.analysis.references import ClassifiedEntry, known_line, on_worst_path
 from wcet.analysis.result import AnalysisResult
 from wcet.analysis.run import AnalysisRun
+from wcet.reports.references import ClassifiedEntry, known_line, on_worst_path
 
 __all__ = ["CacheUse", "MemoryUse", "memory_uses"]
 

@@ -33,10 +33,10 @@ from wcet.analysis.entry_stages import (
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.preparation import ValuedEntry, assumed_by, valued
 from wcet.analysis.prepared import PreparedPaths
-from wcet.analysis.references import known_line
 from wcet.analysis.result import EntryResult
 from wcet.analysis.run import AnalysisRun
 from wcet.pinning.pins import NO_PINS, PinnedCache, PinnedLine, Pins, geometry_of, locked
+from wcet.reports.references import known_line
 
 __all__ = ["EntryWithPins", "PinnedBounds", "PinnedEntry"]
 

@@ -104,7 +104,7 @@ class RefinementRounds:
         ``known``: the entry with values, if they were computed in this run. Their graph and the
         programs have the same starts of paths.
         """
-        entry = known or valued(AnalysisTarget(run, name, address))
+        entry = known or valued(AnalysisTarget(run, name, address), preemptible=True)
         segments = divided(entry)
         for segment, program in zip(segments, programs, strict=True):
             assert segment.graph.edges == program.paths.graph.edges, "stages repeat their results"

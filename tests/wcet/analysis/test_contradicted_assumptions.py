@@ -258,6 +258,7 @@ UNDECIDABLE = {
     "targets in context": "extraction proves what calls leave alone, under F1 and S1",
     "stored functions": "code with a store that may hit the object leaves the call unresolved",
     "shared": "the analysis proves it",
+    "preemptible": "the analysis proves it",
     "fact: calls": "which objects and indices there are is not known; a known target is an error",
     "fact: switches context": "what the context is that is loaded is not known",
     "fact: list": DATA,

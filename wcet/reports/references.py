@@ -56,7 +56,7 @@ def on_all_paths(run: AnalysisRun, name: str, address: int) -> ClassifiedEntry:
 
 def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> ClassifiedEntry:
     """The classes of the paths from the worst start, and the worst path's counts (rule 21)."""
-    entry = valued(AnalysisTarget(run, name, run.entries[name]))
+    entry = valued(AnalysisTarget(run, name, run.entries[name]), preemptible=True)
     segment = next(
         p
         for p in divided(entry)
