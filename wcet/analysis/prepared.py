@@ -26,6 +26,7 @@ from quoll.facts.count_facts import LoopParameter
 from quoll.facts.fact import FactSubject
 from quoll.facts.read import Facts
 from quoll.image.image import Image
+from quoll.inlining.sharing import NEVER
 from quoll.inlining.supergraph import Supergraph
 from quoll.results.cache_key import key_of
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -113,6 +114,11 @@ class Prepared:
     solved: bool = False
     cut_off: bool = False
 
+    @property
+    def hides_tests(self) -> bool:
+        """Whether tests for interrupts are in functions with a summary."""
+        return any(paths.hides_tests for paths in self.paths)
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedRecord:
@@ -138,6 +144,7 @@ class PreparedStore:
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.bounds.budget.limits.process.seconds
         self._models = options.bounds.models is not None
+        self._shows_tests = options.summary_settings.preemptible >= NEVER.contexts
         self._request = self._solutions = ""
         if self._store.enabled:
             self._request = request_key(options, image, platform, facts, exits)
@@ -157,7 +164,7 @@ class PreparedStore:
         for solved in (False, True):
             key = self.key(name, address, solved=solved)
             record: PreparedRecord | None = self._store.load(key, PreparedRecord) if key else None
-            if record is not None:
+            if record is not None and not (self._shows_tests and record.prepared.hides_tests):
                 return relocated(record.prepared, record.sources, self._sources)
         return None
 

@@ -53,6 +53,9 @@ LEFT_OUT: LeftOut = {
         "models": "their folder changes no bound, and no cached result is used then",
         "workers": "proofs are the same in any number of processes",
     },
+    "quoll.inlining.sharing.SummarySettings": {
+        "preemptible": "the records tell whether it has an effect; one without it is always right"
+    },
     "wcet.analysis.raw_memory.LoadedMemory": {
         "names": "the symbols in these files are part of the image"
     },

@@ -175,7 +175,7 @@ def summarise(
 def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
     given_for(options)
-    wanted = analysis(options)
+    wanted = analysis(options).showing_tests
     image = wanted.loaded_memory.image(options.kernel)
     trace = read_recording(options.trace, image)
     if not by_path(trace):
@@ -185,8 +185,6 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
-    if any(paths.hides_tests for entry in result.entries.values() for paths in entry.paths):
-        result = analyse(options.kernel, wanted.showing_tests, stages)
     refuse_hits(result.image, result.assumptions, trace, options.trace.name)
     recorded = by_path(trace.from_entries({entry.address for entry in result.entries.values()}))
     for label in result.facts:

@@ -37,10 +37,8 @@ def latency_view(
     kernel: Path, options: AnalysisOptions, stages: StageLog, most: int
 ) -> LatencyView:
     """At most ``most`` stretches of the entries that ``options`` requests. Raises WcetError."""
+    options = options.showing_tests
     result = analyse(kernel, options, stages)
-    if any(paths.hides_tests for entry in result.entries.values() for paths in entry.paths):
-        options = options.showing_tests
-        result = analyse(kernel, options, stages)
     regions = _regions(kernel, options, result)
     if regions:
         result = _with_regions(result, regions, options.interrupts)

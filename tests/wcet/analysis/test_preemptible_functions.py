@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from quoll.inlining.sharing import NEVER, SummarySettings
+from quoll.results.results_store import ResultsStore
 from tests.testing.harness.cases import spread
 from tests.testing.wcet.interrupts import analysed, kernel, latencies
+from wcet.analysis.analysis import analyse as run
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 from wcet.cli import main
 
 SHARED = SummarySettings(contexts=0, least=2, preemptible=0)
@@ -185,3 +189,18 @@ def test_a_loop_whose_bound_only_callers_know_inlines_it() -> None:
     result = analysed(kernel(source.replace("n | total", "n | 1")), SHARED)
     assert not shared(result)
     latencies(result, 4, EVERY)
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_stored_entry_that_hides_tests_is_not_used_where_they_are_followed(
+    tmp_path: Path,
+) -> None:
+    store = ResultsStore(tmp_path)
+    options = AnalysisOptions(("syscall",), "kzm", store=store, summary_settings=SHARED)
+    elf, stages = call(ONE), StageLog(verbose=False)
+    starts = [
+        len(run(elf, wanted, stages).entries["syscall"].starts)
+        for wanted in (options, options.showing_tests, options)
+    ]
+    assert starts[0] == 1
+    assert starts[1] == starts[2] > 2
