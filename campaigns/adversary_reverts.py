@@ -134,6 +134,9 @@ FOUND_BY = {
         "tests/loopbounds/execution/test_monotone_words.py",
         "tests/loopbounds/execution/test_together.py",
     )),
+    "58": FoundBy((), (  # rule 25
+        "tests/wcet/result_classes/test_class_bounds.py",
+    )),
     "40": FoundBy((), (
         "tests/test_recipes.py", "tests/quoll/test_assumptions.py",
         "tests/wcet/commands/test_loops.py", "tests/wcet/analysis/test_parametric.py",

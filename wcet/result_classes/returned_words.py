@@ -6,7 +6,8 @@ last definition. It is in the class of this definition; constants that are equal
 
 An execution of a class ends behind one of its definitions, and passes none of another class from
 there on. So it takes an edge only if the edge leads to such a definition, is one, or is on a way
-from it to the return. All other edges are excluded in this class.
+from it to the return. All other edges are excluded in this class. A call on such a way defines the
+result of other executions only: there it may have any result, while the word is in another place.
 """
 
 from __future__ import annotations
@@ -136,22 +137,29 @@ def _excluding(graph: Supergraph, search: _Search, chosen: Sequence[_Definition]
     if any(one.node == graph.entry and one.edge is None for one in chosen):
         starts.append(graph.entry)  # an argument is defined before its first node
     behind = closure(starts, walked)
+    on_the_way = {e for e in search.walked if edges[e].src in behind}
     excluded = frozenset(
         e
         for e, edge in enumerate(edges)
-        if edge.dst not in before
-        and e not in last
-        and not (e in search.walked and edge.src in behind)
+        if edge.dst not in before and e not in last and e not in on_the_way
     )
     same = {one.called for one in chosen}
+    by_itself = {(one.node, one.edge) for one in chosen if one.called is None}
     others = (one for one in search.definitions if one.called not in same)
-    results = frozenset(one.called for one in others if one.called and _ends(graph, one, before))
+    results = frozenset(
+        one.called
+        for one in others
+        if one.called
+        and (one.node, one.edge) not in by_itself
+        and (one.node not in behind if one.edge is None else one.edge not in on_the_way)
+        and _ends(graph, one, before)
+    )
     ways = (one.words for one in chosen)
     return ResultClass(reduce(join, ways), excluded, results)
 
 
 def _ends(graph: Supergraph, one: _Definition, before: Set[int]) -> bool:
-    """Whether a definition is surely the last one, except of the classes that it is not in.
+    """Whether no definition of a class comes behind one that is not in it.
 
     ``before``: the nodes that lead to a definition of the class.
     """
