@@ -10,7 +10,7 @@ execution may refute it like a loop fact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -22,7 +22,7 @@ from loopbounds.proof.bound import LoopBound, NoBoundKind
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.stacks import StackSpans
 from quoll.assumptions import Assumption
-from quoll.cfg.call_graph import refuse_recursion
+from quoll.cfg.call_graph import call_graph, cutting, refuse_recursion
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, FactsError
 from quoll.facts.applied import RecursionDepth
@@ -31,8 +31,13 @@ from quoll.facts.guidance import RecursionFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.expand import reached_from, without_edges
-from quoll.inlining.recursive_loops import RecursiveActivations, activations
-from quoll.value_analysis.value_results import analyse
+from quoll.inlining.recursive_loops import (
+    RecursiveActivations,
+    TooManyContexts,
+    activations,
+    outer_calls,
+)
+from quoll.value_analysis.value_results import ValueResults, analyse
 
 __all__ = ["RecursionDepths", "find_depths", "with_depths"]
 
@@ -83,12 +88,103 @@ def find_depths(
         executed = None if called else activated(program, entry, image)
         if executed is not None:
             return _counted(program, facts, found, executed)
-        regions = facts.regions
-        infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
-        found = replace(found, graph=without_edges(found.graph, infeasible, image))
-        values = analyse(found.graph, image, regions=regions, returning=False)
+        found, values = _valued(found, image, facts)
+    except TooManyContexts:
+        return _from_any_caller(program, entry, image, facts, options)
     except ControlFlowError:  # reported when contexts are built
         return RecursionDepths({}, {})
+    replay = NoReplay() if called else _replay(program, entry, image, found)
+    return _proved(program, found, values, image, facts, options, replay)
+
+
+def _from_any_caller(
+    program: Program,
+    entry: int,
+    image: Image,
+    facts: LocatedFacts,
+    options: BoundOptions | None,
+) -> RecursionDepths:
+    """The depths of recursion if any caller calls into each component of recursive functions.
+
+    No call of a function outside a component leads back into it, so that the chains of each are
+    followed by themselves. Of functions each of which is on all cycles, the least depth suffices.
+    """
+    image = image.starting_with(())  # callers may store
+    graph = call_graph(program)
+    depths: dict[int, RecursionDepth] = {}
+    reasons: dict[int, str] = {}
+    assumed: dict[Assumption, None] = {}
+    for members, calls in outer_calls(program, entry).items():
+        found = _of_component(program, calls, members, image, facts, options)
+        cuts = [f for f in cutting(graph, members) if f in found.depths]
+        least = min(cuts, key=lambda f: found.depths[f].activations, default=None)
+        stated = members & program.guidance.depths.keys()
+        wanted = found.depths.keys() if least is None else {least, *stated}
+        depths |= {f: found.depths[f] for f in sorted(wanted & found.depths.keys())}
+        reasons |= found.reasons
+        assumed |= dict.fromkeys(found.assumed)
+    return RecursionDepths(depths, reasons, tuple(assumed))
+
+
+def _of_component(
+    program: Program,
+    called: Sequence[int],
+    members: frozenset[int],
+    image: Image,
+    facts: LocatedFacts,
+    options: BoundOptions | None,
+) -> RecursionDepths:
+    """The depths of ``members``: the largest ones when any caller calls one of ``called``.
+
+    Calls of functions outside of ``members`` are steps past them. No depths if one is missing.
+    """
+    each = []
+    for function in called:
+        try:
+            found = activations(program, function, image, members)
+            assert found is not None, "it is recursive"
+            found, values = _valued(found, image, facts)
+        except ControlFlowError:  # reported when contexts are built
+            return RecursionDepths({}, {})
+        each.append(_proved(program, found, values, image, facts, options, NoReplay()))
+        if each[-1].reasons:
+            return RecursionDepths({}, each[-1].reasons)
+    return RecursionDepths(
+        {f: _largest([one.depths[f] for one in each]) for f in sorted(members)},
+        {},
+        tuple(dict.fromkeys(a for one in each for a in one.assumed)),
+    )
+
+
+def _largest(depths: Sequence[RecursionDepth]) -> RecursionDepth:
+    """The largest of depths, with the evidence of all."""
+    return RecursionDepth(
+        max(one.activations for one in depths),
+        tuple(dict.fromkeys(fact for one in depths for fact in one.facts)),
+        "; ".join(dict.fromkeys(one.evidence for one in depths if one.evidence)),
+    )
+
+
+def _valued(
+    found: RecursiveActivations, image: Image, facts: LocatedFacts
+) -> tuple[RecursiveActivations, ValueResults]:
+    """The graph without edges that values exclude, and its values."""
+    regions = facts.regions
+    infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
+    found = replace(found, graph=without_edges(found.graph, infeasible, image))
+    return found, analyse(found.graph, image, regions=regions, returning=False)
+
+
+def _proved(
+    program: Program,
+    found: RecursiveActivations,
+    values: ValueResults,
+    image: Image,
+    facts: LocatedFacts,
+    options: BoundOptions | None,
+    replay: ExecutionReplay,
+) -> RecursionDepths:
+    """The depths, from the bounds of the loops of recursive calls."""
     stated = facts.stating(_as_loops(facts, found))
     only = _with_loops_inside(found)
     image = image.changing(values.changed)
@@ -99,9 +195,9 @@ def find_depths(
         stated,
         options,
         only=only,
-        called=called,
+        called=isinstance(replay, NoReplay),
         stacks=StackSpans.of_program(program, image),
-        replay=NoReplay() if called else _replay(program, entry, image, found),
+        replay=replay,
     )
     return _Counting(program, found, bounds).depths()
 

@@ -10,7 +10,15 @@ from quoll.errors import ControlFlowError, MissingKind, MissingStatement
 from quoll.graph.components import components
 from quoll.image.image import Image
 
-__all__ = ["CallGraph", "CallSite", "Recursion", "call_graph", "recursions", "refuse_recursion"]
+__all__ = [
+    "CallGraph",
+    "CallSite",
+    "Recursion",
+    "call_graph",
+    "cutting",
+    "recursions",
+    "refuse_recursion",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,11 @@ def refuse_recursion(
             for function, c in cuts.items()
         ],
     )
+
+
+def cutting(graph: CallGraph, members: Set[int]) -> tuple[int, ...]:
+    """The functions of a component each of which is on all its cycles, ascending."""
+    return tuple(f for f in sorted(members) if not _recursive_without(graph, members, f))
 
 
 def _cuts(program: Program, bounded: Set[int]) -> dict[int, tuple[CallSite, ...]]:

@@ -12,7 +12,7 @@ No recursive function returns in this graph; paths end at each recursive call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from quoll.arm.status import switches_mode
@@ -28,11 +28,15 @@ from quoll.inlining.read_arguments import read_arguments
 from quoll.inlining.supergraph import Context, NestedBlock, SuperEdge, Supergraph
 from quoll.inlining.trim import trimmed
 
-__all__ = ["RecursiveActivations", "activations"]
+__all__ = ["RecursiveActivations", "TooManyContexts", "activations", "outer_calls"]
 
 MOST = 2_000  # most contexts of a graph
 
 Components = Mapping[int, frozenset[int]]  # recursive function -> its mutually recursive functions
+
+
+class TooManyContexts(ControlFlowError):
+    """The graph from an entry would be too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +65,50 @@ class RecursiveActivations:
         return found
 
 
-def activations(program: Program, entry: int, image: Image) -> RecursiveActivations | None:
+def outer_calls(program: Program, entry: int) -> Mapping[frozenset[int], tuple[int, ...]]:
+    """By component that ``entry`` reaches, the functions of it that get control from outside."""
+    entry &= ~1
+    reached = reached_from(program, entry)
+    graph = call_graph(program)
+    found = {}
+    for members in graph.recursive:
+        callers = reached - members
+        outside = {call.callee for caller in callers for call in graph.calls[caller]}
+        if called := ({entry} | outside) & members & reached:
+            found[members] = tuple(sorted(called))
+    return found
+
+
+def activations(
+    program: Program, entry: int, image: Image, followed: Set[int] | None = None
+) -> RecursiveActivations | None:
     """The graph of the chains from the function at ``entry``; None without recursion.
 
-    Raises ControlFlowError as ``quoll.inlining.expand`` does, and if there would be too many
-    contexts.
+    ``followed``: the functions that calls enter, with all that are mutually recursive; other calls
+    are steps past them. All functions by default.
+
+    Raises ControlFlowError as ``quoll.inlining.expand`` does, and TooManyContexts.
     """
     entry &= ~1
     reached = reached_from(program, entry)
+    passed = frozenset() if followed is None else reached - followed
     found = call_graph(program).recursive
-    components = {f: component for component in found for f in component if f in reached}
+    components = {f: all_ for all_ in found for f in all_ if f in reached and f not in passed}
     if not components:
         return None
     refuse_unresolved(program, entry)
     left = summaries(program)
+    stepped = components.keys() | passed
     guidance = replace(
         program.guidance,
         depths={},
-        replaced={**program.guidance.replaced, **{f: left[f] for f in components}},
+        replaced={**program.guidance.replaced, **{f: left[f] for f in stepped}},
     )
-    cfgs = {f: _passing(program.functions[f], program, components) for f in sorted(reached)}
+    entered = sorted(reached - passed)
+    cfgs = {f: _passing(program.functions[f], program, stepped) for f in entered}
     shapes = {f: shape_of(cfg, image) for f, cfg in cfgs.items()}
     shapes |= {f: _repeated(shapes[f]) for f in components}
-    draft = _Chains(shapes, guidance, program.frames, components, image).run(entry)
+    draft = _Chains(shapes, guidance, program.frames, components, passed, image).run(entry)
     return RecursiveActivations(trimmed(draft, 0, image), components)
 
 
@@ -123,11 +148,11 @@ def summaries(program: Program) -> Mapping[int, FunctionReplacement]:
     }
 
 
-def _passing(cfg: Cfg, program: Program, components: Components) -> Cfg:
-    """The function with a step past each call of a recursive function that may return."""
+def _passing(cfg: Cfg, program: Program, stepped: Set[int]) -> Cfg:
+    """The function with a step past each call of one of ``stepped`` that may return."""
 
     def passing(block: Block) -> Block:
-        passed = tuple(c for c in block.calls if c in components and program.functions[c].returns)
+        passed = tuple(c for c in block.calls if c in stepped and program.functions[c].returns)
         if not passed:
             return block
         return replace(block, passes=(*block.passes, *passed), returns=block.returns or block.tail)
@@ -143,7 +168,10 @@ def _repeated(shape: FunctionShape) -> FunctionShape:
 
 
 class _Chains(Expansion):
-    """Calls of active functions lead back; recursive functions return nowhere."""
+    """Calls of active functions lead back; recursive functions return nowhere.
+
+    ``passed``: functions that no call enters.
+    """
 
     def __init__(
         self,
@@ -151,17 +179,20 @@ class _Chains(Expansion):
         guidance: AppliedGuidance,
         frames: Mapping[int, Mapping[int, CallFrame]],
         components: Components,
+        passed: Set[int],
         image: Image,
     ) -> None:
         super().__init__(shapes, guidance, frames)
-        self.components, self.image = components, image
+        self.components, self.passed, self.image = components, passed, image
         self.open: dict[int, OpenContext] = {}  # contexts of recursive functions
 
     def _call(self, here: OpenContext, vertex: int, callee: int) -> OpenContext | None:
-        if callee not in self.components:
+        if callee not in self.components and callee not in self.passed:
             return super()._call(here, vertex, callee)
         node = here.base + vertex
         self.draft.exits.append(node)
+        if callee in self.passed:
+            return None
         known = self._active(here.index, callee)
         if known is not None:
             self.draft.edges.append(SuperEdge(node, known.base, EdgeKind.CALL))
@@ -178,7 +209,7 @@ class _Chains(Expansion):
         active: tuple[int, ...],
     ) -> OpenContext:
         if len(self.draft.contexts) >= MOST:
-            raise ControlFlowError(
+            raise TooManyContexts(
                 f"recursion is reached in more than {MOST:,} contexts",
                 where=self.image.place(context.function),
             )

@@ -73,6 +73,7 @@ PROVED: dict[str, tuple[str, str, dict[str, int]]] = {
         {"f": 9},
     ),
 }
+STATED = "recursion of f at most 9"
 RETURNED = {  # words live across a call, in callee-saved registers or in the frame
     "fibonacci": (FIBONACCI, "return f(a & 7);", {"f": 7}),
     "tree": (
@@ -160,6 +161,36 @@ EXECUTED = {
 }
 EXECUTED |= {name: NOT_BOUNDED[name] for name in ("list", "through a pointer")}
 EXECUTED |= {name: HANDED[name] for name in ("fifth argument", "own frame")}
+
+ANY_CALLER = {  # functions, body of main, depths where each component is called by any caller
+    "last one told": (
+        "volatile unsigned sink, more; unsigned drop(unsigned n, unsigned last);"
+        " unsigned cancel(unsigned n) { sink = n; return more ? drop(n + 1, 1) : 0; }"
+        " unsigned drop(unsigned n, unsigned last)"
+        " { sink = n; if (n == 7) return 1; if (last) return 2; return cancel(n) + sink; }",
+        "more = b; return drop(a, 0) + drop(a, 1) + cancel(b) + sink;",
+        {"drop": 2},
+    ),
+    "masked": (
+        "unsigned f(unsigned n) { n &= 7; return n ? f(n - 1) + n : 0; }",
+        "return f(a) + f(b);",
+        {"f": 8},
+    ),
+    "in each other": (
+        "unsigned f(unsigned n) { n &= 3; return n ? f(n - 1) + n : 0; }"
+        " unsigned g(unsigned n) { n &= 15; return n > 1 ? g(n >> 1) + f(n) : f(n); }",
+        "return g(a) + g(b) + f(a) + f(b);",
+        {"f": 4, "g": 4},
+    ),
+    "callers decide": (FACTORIAL, "return f(a & 7) + f(b & 3);", {}),
+    "other callers call deeper": (
+        "unsigned g(unsigned n);"
+        " unsigned f(unsigned n) { if (n > 2) return 0; return n ? g(n - 1) + 1 : 0; }"
+        " unsigned g(unsigned n) { return n ? f(n - 1) + 2 : 0; }",
+        "return f(a & 3) + f(b & 1) + g(b & 63);",
+        {"g": 2},
+    ),
+}
 
 STATEMENTS = (
     "k = n - 1;", "k = k >> 1;", "set(&k, n);", "set(&m, k);", "*p = n - 1;", "left = k;",
@@ -320,6 +351,34 @@ def test_a_stated_depth_below_the_only_execution_is_refuted() -> None:
     program = extract(code.image, [entry], facts)
     with pytest.raises(FactsError, match="f has 13 activations at a time"):
         find_depths(program, entry, code.image, facts)
+
+
+@pytest.mark.slow("NuSMV proves each bound")
+@pytest.mark.parametrize(("name", "level"), in_turn(ANY_CALLER, LEVELS[1:]))
+def test_depths_for_any_caller_where_the_graph_from_the_entry_is_too_large(
+    name: str, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, nothing was proved then, and a question was asked that the program answers."""
+    monkeypatch.setattr("quoll.inlining.recursive_loops.MOST", 2)
+    functions, body, expected = ANY_CALLER[name]
+    code = Code.of(functions, body, level)
+    assert code.depths() == expected
+    code.check()
+
+
+@pytest.mark.slow("NuSMV proves each bound")
+def test_a_stated_depth_holds_where_none_is_proved_for_any_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("quoll.inlining.recursive_loops.MOST", 2)
+    functions, body, _ = ANY_CALLER["callers decide"]
+    image = Code.of(functions, body, "-O1").image
+    entry = address(image, "main")
+    program = extract(image, [entry], facts := locate(parse(STATED, "x"), image))
+    found = find_depths(program, entry, image, facts, OPTIONS)
+    (depth,) = with_depths(program, entry, image, found).guidance.depths.values()
+    assert depth.activations == 9
+    assert depth.facts
 
 
 @pytest.mark.slow("NuSMV proves each bound")
