@@ -53,7 +53,7 @@ def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
 def longest_path(ipet: Ipet) -> Proposal | None:
     """Counts and dual values of the longest path.
 
-    It is first searched with every write-back by maintenance, then, if some of these would find no
+    It is first searched with every charged write-back, then, if some of these would find no
     dirty line, with a charge for each dirty line instead. None if the bound of some loop is 0, or
     if no path ends.
     """

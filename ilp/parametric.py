@@ -170,7 +170,7 @@ def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, LoopBoundParameter])
 
 
 def beyond_pool(graph: Supergraph, costs: Costs, numbers: Sequence[int], touched: Set[int]) -> str:
-    """The reason for an upper bound if maintenance may find fewer dirty lines than it is charged.
+    """The reason for an upper bound if fewer lines may be dirty than write-backs are charged.
 
     ``touched``: the nodes in loops with a parameter. Its functions leave ``costs.pool`` out.
     """
@@ -179,8 +179,8 @@ def beyond_pool(graph: Supergraph, costs: Costs, numbers: Sequence[int], touched
     nest = LoopNest.build(graph, numbers)
     limited = ExcessWriteBacks.of(nest, costs.pool, 0) is not None
     return (
-        "a write-back for each line cleaned"
-        if limited or touched & costs.pool.charged.keys()
+        "a write-back for each line cleaned or evicted"
+        if limited or touched & costs.pool.charging
         else ""
     )
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import add
 
 from cache.data_cache import DataAddresses
@@ -234,8 +233,7 @@ def charge(
     start = misses.charged(classes.start_misses)
     start[CostCause.OTHER] += in_unit
     start[CostCause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
-    due = partial(due_cycles, memory=memory)
-    pool = write_back_pool(graph, classes.references, hierarchy, memory, due)
+    pool = write_back_pool(graph, classes.references, hierarchy, memory, due_cycles)
     limited = limited_calls(graph, outstanding)
     costs = Costs(tuple(nodes), edges, assumptions, tuple(start), pool, limited)
     return ChargedCosts(costs, graph, classes, times, memory)

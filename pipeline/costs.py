@@ -36,29 +36,39 @@ class CostCause(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriteBackPool:
-    """Write-backs that maintenance is charged, and the dirty lines that it may find on a path.
+    """Write-backs that are charged on a path, and the dirty lines that may be there.
 
-    ``cycles``: of a write-back. ``charged``: by node, the write-backs that ``Costs`` have in each
-    execution; ``dirtied``: by node, the lines that one makes dirty. At most ``start`` lines are
-    dirty where the path starts, and ``every`` one behind an edge of ``restarts``.
-    ``pipeline.write_backs`` has the argument.
+    ``cycles``: of a write-back. By node, the write-backs that ``Costs`` have in each execution:
+    ``maintained`` by maintenance, ``evicted`` of victims of loads; ``dirtied``: the lines that one
+    execution makes dirty. At most ``start`` lines are dirty where the path starts, and ``every``
+    line behind an edge of ``restarts``. ``pipeline.write_backs`` has the argument.
     """
 
     cycles: int
     start: int
     every: int
-    charged: Mapping[int, int]
+    maintained: Mapping[int, int]
+    evicted: Mapping[int, int]
     dirtied: Mapping[int, int]
     restarts: frozenset[int]
 
+    @property
+    def charging(self) -> frozenset[int]:
+        """The nodes that are charged write-backs."""
+        return frozenset(self.maintained) | frozenset(self.evicted)
+
+    def charged(self, node: int) -> int:
+        """Write-backs charged in an execution of ``node``."""
+        return self.maintained.get(node, 0) + self.evicted.get(node, 0)
+
     def balance(self, node: int) -> int:
         """Write-backs charged in an execution of ``node``, less the lines that it makes dirty."""
-        return self.charged.get(node, 0) - self.dirtied.get(node, 0)
+        return self.charged(node) - self.dirtied.get(node, 0)
 
     def without_line(self, nodes: Mapping[int, int], edges: Mapping[int, int]) -> int:
         """The charged write-backs of a path that find no dirty line, from its counts."""
         found = self.start + self.every * sum(edges.get(e, 0) for e in self.restarts)
-        at = self.charged.keys() | self.dirtied.keys()
+        at = self.charging | self.dirtied.keys()
         return max(0, sum(self.balance(n) * nodes.get(n, 0) for n in at) - found)
 
 
@@ -121,8 +131,8 @@ class OptionCount:
 class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
-    A path costs ``start[cause]`` once and the sum over its nodes and edges, less the write-backs by
-    maintenance that find no dirty line (``pool``), and less the cycles that ``limited`` calls save;
+    A path costs ``start[cause]`` once and the sum over its nodes and edges, less the write-backs
+    that find no dirty line (``pool``), and less the cycles that ``limited`` calls save;
     no other charge exists. ``start`` holds the cycles of an exception before its first instruction;
     exit nodes include the cycles of leaving. Costs of one path have ``less`` instead of
     ``limited``: by node, the cycles that all its executions together take less.
@@ -132,7 +142,7 @@ class Costs:
     edges: tuple[tuple[int, ...], ...]
     assumptions: tuple[Assumption, ...] = ()
     start: tuple[int, ...] = (0,) * len(CostCause)
-    pool: WriteBackPool | None = None  # None: nothing is charged for maintenance
+    pool: WriteBackPool | None = None  # None: no write-backs are charged
     limited: tuple[LimitedCall, ...] = ()
     less: Mapping[int, int] = field(default_factory=dict)
 
@@ -166,7 +176,8 @@ class Costs:
     ) -> Costs:
         """Costs of a path with these counts per node and edge, without pool and limited calls.
 
-        If some write-backs find no dirty line, those that do are charged at the start, all at once.
+        If some write-backs find no dirty line, the last nodes that are charged for any are charged
+        for none, and the start for as many of theirs as do find one.
         """
         if calls:
             less = self.saved(calls)
@@ -177,16 +188,25 @@ class Costs:
         without = self.pool.without_line(counts, dict(enumerate(edges)))
         if not without:
             return self
-        charged = {n: self.pool.cycles * count for n, count in self.pool.charged.items()}
-        remaining = sum(charged[n] * counts[n] for n in charged) - self.pool.cycles * without
-        cheaper = list(self.nodes)
-        for node, cycles in charged.items():
-            cheaper[node] = _with_other(cheaper[node], -cycles)
-        start = _with_other(self.start, remaining)
+        cheaper, start, left = list(self.nodes), self.start, without
+        for node in sorted(self.pool.charging, reverse=True):
+            of_loads = self.pool.evicted.get(node, 0)
+            others = self.pool.maintained.get(node, 0)
+            if left <= 0 or not counts[node]:
+                continue
+            cheaper[node] = self._with_write_backs(cheaper[node], -of_loads, -others)
+            left -= (of_loads + others) * counts[node]
+            if left < 0:
+                found = min(-left, of_loads * counts[node])
+                start = self._with_write_backs(start, found, -left - found)
         return replace(self, nodes=tuple(cheaper), start=start, pool=None)
 
-
-def _with_other(causes: tuple[int, ...], cycles: int) -> tuple[int, ...]:
-    """``causes`` with more cycles of other causes."""
-    at = CostCause.OTHER
-    return (*causes[:at], causes[at] + cycles, *causes[at + 1 :])
+    def _with_write_backs(
+        self, causes: tuple[int, ...], of_loads: int, others: int
+    ) -> tuple[int, ...]:
+        """``causes`` with the cycles of more write-backs: for loads, and by maintenance."""
+        assert self.pool is not None
+        more = dict.fromkeys(CostCause, 0)
+        more[CostCause.LOAD_MISS] = of_loads * self.pool.cycles
+        more[CostCause.OTHER] = others * self.pool.cycles
+        return tuple(cycles + more[cause] for cycles, cause in zip(causes, CostCause, strict=True))

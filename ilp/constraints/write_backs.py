@@ -1,7 +1,8 @@
-"""The write-backs by maintenance that find no dirty line, as a variable of the integer program.
+"""The charged write-backs that find no dirty line, as a variable of the integer program.
 
-The costs of nodes charge every execution of an operation that cleans lines. With its pool of dirty
-lines (``pipeline.write_backs``), the path costs ``cycles`` less for each of
+The costs of nodes charge a write-back for every miss of a load, and for every execution of an
+operation that cleans lines. With the pool of dirty lines (``pipeline.write_backs``), the path costs
+``cycles`` less for each of
 
     r = max(0, sum((charged_n - dirtied_n) * x_n) - every * sum(x_e : e restarts) - start)
 
@@ -41,11 +42,11 @@ class ExcessWriteBacks:
         if pool is None:
             return None
         graph = nest.graph
-        most = sum(count * nest.most_node(node) for node, count in pool.charged.items())
+        most = sum(pool.charged(node) * nest.most_node(node) for node in pool.charging)
         if most <= pool.start:
             return None
         counts = FlowCounts(graph)
-        changing = sorted(pool.charged.keys() | pool.dirtied.keys())
+        changing = sorted(pool.charging | pool.dirtied.keys())
         balance = LinearSum((), 0).plus(
             *(counts.executions([n]).times(pool.balance(n)) for n in changing),
             LinearSum(tuple((e, -pool.every) for e in sorted(pool.restarts)), -pool.start),
@@ -53,7 +54,7 @@ class ExcessWriteBacks:
         terms = (*balance.terms, (variable, -1))
         row = LinearRow(
             "write-backs",
-            "write-backs by maintenance need dirty lines",
+            "write-backs need dirty lines",
             terms,
             equal=False,
             rhs=-balance.constant,

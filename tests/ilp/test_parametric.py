@@ -60,7 +60,7 @@ def test_one_loop_is_one_line() -> None:
 
 def test_every_write_back_is_charged() -> None:
     """The number of dirty lines would make the function concave."""
-    pool = WriteBackPool(5, 3, 3, {2: 1}, {}, frozenset())
+    pool = WriteBackPool(5, 3, 3, {2: 1}, {}, {}, frozenset())
     charged = replace(costs(LOOP, {0: 5, 1: 1, 2: 10}), pool=pool)
     loops = {0: LoopBoundParameter("n", 1)}
     got = parametric_bound(LOOP, charged, (), (), loops, solver=SOLVER)

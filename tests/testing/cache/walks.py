@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from random import Random
 
 from cache.cache_simulator import CacheOutcome, FetchUnit, SimulatedCache
@@ -78,7 +77,7 @@ class Tally:
     missing: int = 0  # claimed to miss and confirmed
     streams: int = 0  # executions of loads that miss once per line
     shared: int = 0  # loads through a symbol for which another one is charged
-    clean: int = 0  # nodes after which maintenance was charged more lines than could be dirty
+    clean: int = 0  # nodes after which more write-backs were charged than lines could be dirty
     ranges: int = 0  # executions of accesses to one of several lines, each charged once
     contested: int = 0  # loops with lines for whose evictions other accesses are charged
 
@@ -139,8 +138,9 @@ class Walk:
             cache.hold(frozenset(state.held.lines()), dirty=dirty)
         caches = replace(hierarchy(ahead), l1d=geometry, initial_d=initial[1])
         self.invalidated: dict[tuple[int, int], int] = {}  # the last address of an operation
-        due = partial(due_cycles, memory=self.memory)
-        self.pool = write_back_pool(program.graph, classes.references, caches, self.memory, due)
+        self.pool = write_back_pool(
+            program.graph, classes.references, caches, self.memory, due_cycles
+        )
         self.visits, self.taken = Counter[int](), Counter[int]()
         self.fetch = FetchUnit(self.icache)
         self.entered: set[int] = set()  # lines of the run of which an instruction was executed
@@ -178,7 +178,7 @@ class Walk:
             assert self.tally.happened[kind] <= charged, (kind, self.tally)
         less = 0 if self.pool is None else self.pool.without_line(self.visits, self.taken)
         self.tally.clean += less > 0
-        of_data = (self.stores, "maintenance")  # loads are charged for their victims
+        of_data = ("load", "store", "maintenance")
         charged = sum(self.tally.charged[kind] for kind in of_data) - less * self.memory.write_back
         assert sum(self.tally.happened[kind] for kind in of_data) <= charged, self.tally
 

@@ -284,15 +284,15 @@ def with_pool(rng: random.Random, costs: Costs) -> Costs:
     """Costs with write-backs in some nodes, and stores in others."""
     size, cycles = len(costs.nodes), rng.randint(1, 5)
     charged = {n: rng.randint(1, 3) for n in range(size) if rng.random() < 0.3}
+    maintained, evicted = ({n: k for n, k in charged.items() if n % 2 == odd} for odd in (0, 1))
     dirtied = {n: rng.randint(1, 3) for n in range(size) if rng.random() < 0.2}
     restarts = frozenset(e for e in range(len(costs.edges)) if rng.random() < 0.05)
-    pool = WriteBackPool(cycles, rng.randint(0, 3), 3, charged, dirtied, restarts)
-    at = CostCause.OTHER
-    nodes = [
-        (*causes[:at], causes[at] + cycles * charged.get(n, 0), *causes[at + 1 :])
-        for n, causes in enumerate(costs.nodes)
-    ]
-    return replace(costs, nodes=tuple(nodes), pool=pool)
+    pool = WriteBackPool(cycles, rng.randint(0, 3), 3, maintained, evicted, dirtied, restarts)
+    nodes = [list(causes) for causes in costs.nodes]
+    for cause, of_cause in ((CostCause.OTHER, maintained), (CostCause.LOAD_MISS, evicted)):
+        for n, count in of_cause.items():
+            nodes[n][cause] += cycles * count
+    return replace(costs, nodes=tuple(map(tuple, nodes)), pool=pool)
 
 
 def as_recursion(rng: random.Random, graph: Supergraph) -> Supergraph:
