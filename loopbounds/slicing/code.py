@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from loopbounds.slicing.acyclic import AcyclicGraph
-from loopbounds.slicing.cell import Cell
+from loopbounds.slicing.cell import Cell, MemoryCell
 from loopbounds.slicing.effects import FLAG, BlockEffect, LoadEffect, block_effect
 from loopbounds.slicing.stacks import FRAMES, StackSpans
 from loopbounds.terms.bit_vectors import Term, sub
@@ -26,7 +26,16 @@ __all__ = [
     "LoopContinuation",
     "PassedCall",
     "UnknownValues",
+    "is_steady",
 ]
+
+
+def is_steady(image: Image, address: int, size: int) -> bool:
+    """Whether only stores of the program change memory there, in a section of the image."""
+    section = image.section_at(address)
+    if section is None or not image.is_constant_range(address, size):
+        return False
+    return address + size <= section.addr + section.size
 
 
 class KnownValues(Protocol):
@@ -129,6 +138,8 @@ class GraphCode:
     invariants: tuple[LocatedInvariant, ...] = ()  # of words when the graph's entry is reached
     by_address: bool = False  # a store at one of several places hits a cell by its address
     tables: Callable[[int, int], ValueSet | None] | None = None  # as ``table``, if not by values
+    # the assumptions under which a store, by node and instruction, spares a word of the image
+    spared: Callable[[int, int, MemoryCell], frozenset[Assumption] | None] | None = None
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
     _stores: tuple[int, ...] | None = None  # nodes with stores at no constant distance from sp
@@ -267,10 +278,7 @@ class GraphCode:
 
     def steady(self, address: int, size: int) -> bool:
         """Whether only stores of this program change memory there, in a section of the image."""
-        section = self.image.section_at(address)
-        if section is None or not self.image.is_constant_range(address, size):
-            return False
-        return address + size <= section.addr + section.size
+        return is_steady(self.image, address, size)
 
     def is_frame(self, address: Term, stack_pointer: Term) -> bool:
         """Whether an address is within the live stack frames at a stack pointer."""

@@ -392,10 +392,14 @@ class LoadedWords:
             by = S4
         if by is None:
             by = self._of_its_own(node, store, target, cell)
-        if by is None:
+        if by is not None:
+            self._scope.used.add(by)
+            return None
+        if self._code.spared is None or address.constant is None:
             return -1
-        self._scope.used.add(by)
-        return None
+        more = self._code.spared(node, store.insn, cell)
+        self._scope.used.update(more or ())
+        return -1 if more is None else None
 
     def _ways_apart(
         self, node: int, store: StoreEffect, away: tuple[int, int], address: Term, size: int

@@ -1,6 +1,7 @@
 """The stores of a graph, by the addresses that values give.
 
     stores(values)         KnownStore(node=3, insn=1, span=(0xF001B984, 0xF001B987), ...), ...
+    word_store(values, one)  WordStore(place=0xF0012DD8, span=(0xF001B984, 0xF001B987), ...)
     word_stores(values)    {WordStore(place=0xF0012DD8, span=(0xF001B984, 0xF001B987), ...)}
 
 A ``WordStore`` needs neither the graph nor its values afterwards, so that a function with a summary
@@ -22,7 +23,7 @@ from quoll.semantics.lift import lift
 from quoll.semantics.ops import OpCode, Space
 from quoll.value_analysis.value_results import ValueResults
 
-__all__ = ["KnownStore", "WordStore", "stores", "word_stores"]
+__all__ = ["KnownStore", "WordStore", "stores", "word_store", "word_stores"]
 
 NEAR = 1 << 16  # bytes: the largest range within which an address counts as known
 STORES = (AccessKind.STORE, AccessKind.SWAP)
@@ -83,23 +84,25 @@ class WordStore:
 
 def word_stores(values: ValueResults) -> frozenset[WordStore]:
     """All stores of reached nodes, without duplicates from several contexts."""
-    found: set[WordStore] = set()
-    for store in stores(values):
-        insn = values.graph.nodes[store.node].block.insns[store.insn]
-        where = values.access(store.node, store.insn)
-        assert where is not None, "a store has an address"
-        memory = insn.memory
-        size = DISCARDED if memory is None else memory.size * memory.count
-        register = _stored_register(insn) if store.exact else None
-        word = None if register is None else values.operand(store.node, store.insn, register)
-        unknown = (
-            store.span is None
-            and memory is not None
-            and not values.near_a_stack(store.node, store.insn)
-        )
-        span = where.low, where.high + size - 1
-        found.add(WordStore(insn.addr, span, store.exact, word, store.on_stack, unknown))
-    return frozenset(found)
+    return frozenset(word_store(values, store) for store in stores(values))
+
+
+def word_store(values: ValueResults, store: KnownStore) -> WordStore:
+    """A store of a reached node, without its node."""
+    insn = values.graph.nodes[store.node].block.insns[store.insn]
+    where = values.access(store.node, store.insn)
+    assert where is not None, "a store has an address"
+    memory = insn.memory
+    size = DISCARDED if memory is None else memory.size * memory.count
+    register = _stored_register(insn) if store.exact else None
+    word = None if register is None else values.operand(store.node, store.insn, register)
+    unknown = (
+        store.span is None
+        and memory is not None
+        and not values.near_a_stack(store.node, store.insn)
+    )
+    span = where.low, where.high + size - 1
+    return WordStore(insn.addr, span, store.exact, word, store.on_stack, unknown)
 
 
 def _stored_register(insn: Insn) -> int | None:

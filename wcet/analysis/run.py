@@ -89,6 +89,12 @@ class AnalysisRun:
         store = PreparedStore(self.options, self.image, self.platform, facts, self.exits)
         return replace(self, facts=facts, store=store)
 
+    def without_exits(self, addresses: Iterable[int]) -> AnalysisRun:
+        """The same run, in which paths go on behind some exits of the platform."""
+        exits = self.exits.difference(addresses)
+        store = PreparedStore(self.options, self.image, self.platform, self.facts, exits)
+        return replace(self, exits=exits, store=store)
+
 
 def choose_platform(image: Image, options: AnalysisOptions) -> tuple[Platform, str]:
     """The requested platform, or the one that the ELF's build attributes name.

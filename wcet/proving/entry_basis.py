@@ -7,20 +7,24 @@ conditions to get there contradict each other (``wcet.refinement``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from ilp.constraints.constraint import UNLIMITED
 from ilp.constraints.instance import CallStructure
 from ilp.constraints.nest import LoopNest
 from loopbounds.proof.bound import CHECKERS, PROVED, LoopBound
+from loopbounds.slicing.cell import MemoryCell
 from loopbounds.terms.bit_vectors import Term
-from quoll.assumptions import Assumption
+from quoll.abstract_domain.abstract_memory import S3, S4
+from quoll.assumptions import NOT_MASKED, S8, Assumption
+from quoll.errors import WcetError
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import undivided
-from wcet.analysis.entry_stages import AnalysisTarget, bounded
+from quoll.value_analysis.known_stores import WordStore, stores, word_store
+from wcet.analysis.entry_stages import AnalysisTarget, Arrival, PathOrigin, bounded
 from wcet.analysis.preparation import ValuedEntry, valued
 from wcet.analysis.run import AnalysisRun
 from wcet.masked.handler_stores import InterruptHandler
@@ -43,18 +47,19 @@ class Contradiction:
         return f"the conditions to get to {' and '.join(self.places)}{tested}, exclude each other"
 
 
-@dataclass(slots=True)
+@dataclass
 class EntryBasis:
     """An entry with values and bounds of loops; ``facts``: all facts with their places.
 
-    The analysis applied the facts of ``entry.code.run`` only.
+    The analysis applied the facts of ``entry.code.run`` only. Loops are bounded on demand.
     """
 
     entry: ValuedEntry
-    bounds: tuple[LoopBound, ...]
     facts: LocatedFacts
-    calls: CallStructure
     noted: set[Assumption] = field(default_factory=set)  # of proofs without conditions
+    relied: set[int] = field(default_factory=set)  # ends at which an invariant is proved to hold
+    # the assumptions under which the store at an address spares a word, in every call of this code
+    apart: Callable[[int, MemoryCell], frozenset[Assumption] | None] | None = None
     _conditions: PassConditions | None = field(default=None)
 
     @staticmethod
@@ -63,17 +68,98 @@ class EntryBasis:
 
         The interrupt handler may store between any two instructions of an entry that unmasks.
         """
-        entry, noted = valued(AnalysisTarget(run, name, address)), set[Assumption]()
+        return EntryBasis._of(AnalysisTarget(run, name, address), facts)
+
+    @staticmethod
+    def _of(code: AnalysisTarget, facts: LocatedFacts) -> EntryBasis:
+        run, entry, noted = code.run, valued(code), set[Assumption]()
         if entry.unmasking:
             handler = InterruptHandler(run)
             entry = handler.interrupting(entry)
             noted.update(handler.left_out(entry))
-        with run.stages.stage("loop bounds", name):
-            bounds = bounded(entry, [undivided(entry.graph)]).bounds
+        return EntryBasis(entry, facts, noted)
+
+    @cached_property
+    def bounds(self) -> tuple[LoopBound, ...]:
+        """The bounds of its loops. Raises WcetError as the analysis of an entry does."""
+        with self.entry.code.run.stages.stage("loop bounds", self.name):
+            return bounded(self.entry, [undivided(self.graph)]).bounds
+
+    @cached_property
+    def calls(self) -> CallStructure:
+        """The calls inside the loops of its graph."""
         numbers = [b.bound if b.method in PROVED and b.bound is not None else UNLIMITED
-                   for b in bounds]  # fmt: skip
-        nest = LoopNest.build(entry.graph, numbers)
-        return EntryBasis(entry, bounds, facts, CallStructure(nest), noted)
+                   for b in self.bounds]  # fmt: skip
+        return CallStructure(LoopNest.build(self.graph, numbers))
+
+    def called(self, function: int) -> EntryBasis | None:
+        """A function of its paths alone, called in any state; None if it cannot be analysed."""
+        graph = self.graph
+        calls = [n for n, one in enumerate(graph.contexts) if one.function == function]
+        inside = {context for call in calls for context in graph.called_by(call)}
+        first = (graph.nodes[n].block.insns[0] for call in calls for n in graph.nodes_in[call])
+        thumb = any(insn.thumb for insn in first if insn.addr == function)
+        found: dict[int, list[WordStore]] = {}
+        for (node, _), store in self.stores.items():
+            if self.graph.nodes[node].context in inside:
+                found.setdefault(store.place, []).append(store)
+
+        def apart(place: int, cell: MemoryCell) -> frozenset[Assumption] | None:
+            assumed = [self.spares(store, cell) for store in found.get(place, ())]
+            if None in assumed:
+                return None
+            return frozenset(one for by in assumed for one in by or ())
+
+        return self._alone(self.entry.code.run, function | thumb, apart)
+
+    def beyond(self, ends: Iterable[int]) -> EntryBasis | None:
+        """The entry whose paths go on behind some of its ends, by address; None if it is not known.
+
+        Only exits of the platform can be left out.
+        """
+        code = self.entry.code
+        if not code.run.exits.issuperset(ends):
+            return None
+        try:
+            return EntryBasis._of(replace(code, run=code.run.without_exits(ends)), self.facts)
+        except WcetError:
+            return None
+
+    def _alone(
+        self,
+        run: AnalysisRun,
+        address: int,
+        apart: Callable[[int, MemoryCell], frozenset[Assumption] | None] | None,
+    ) -> EntryBasis | None:
+        # Interrupts are masked: an entry that may unmask them has no such proof.
+        origin = PathOrigin(Arrival.FUNCTION, masked=True)
+        target = AnalysisTarget(run, self.image.place(address & ~1), address, origin)
+        try:
+            return replace(EntryBasis._of(target, self.facts), apart=apart)
+        except WcetError:
+            return None
+
+    @cached_property
+    def stores(self) -> Mapping[tuple[int, int], WordStore]:
+        """The stores of its graph, by node and instruction."""
+        values = self.entry.values
+        return {(one.node, one.insn): word_store(values, one) for one in stores(values)}
+
+    def spared(self, node: int, insn: int, cell: MemoryCell) -> frozenset[Assumption] | None:
+        """The assumptions under which a store of its graph spares a word; None: it may hit it."""
+        assert self.apart is not None, "the code is called by an entry"
+        return self.apart(self.graph.nodes[node].block.insns[insn].addr, cell)
+
+    def spares(self, store: WordStore, cell: MemoryCell) -> frozenset[Assumption] | None:
+        """As ``spared`` for a store that its graph, or a function with a summary, makes."""
+        memory, at = self.image.memory, (cell.address.value, cell.address.value + cell.size - 1)
+        if store.on_stack:
+            return frozenset((S4,)) if self.entry.code.run.options.bounds.s1 else None
+        if store.span[1] < 1 << 32 and not memory.meets(store.span, at):
+            return frozenset((S3,) if memory.assumes_apart(store.span, at) else ())
+        if store.unknown and (name := self.image.own_object(at[0], cell.size)):
+            return frozenset((S8.of(object=name),))
+        return None
 
     @property
     def graph(self) -> Supergraph:
@@ -97,14 +183,19 @@ class EntryBasis:
             proved = {b.loop: b.bound for b in self.bounds
                       if b.method in CHECKERS and b.bound is not None}  # fmt: skip
             self._conditions = PassConditions.of(self.entry, proved)
+            if self.apart is not None:
+                self._conditions.code.spared = self.spared
         return self._conditions
 
     @property
     def hypotheses(self) -> Iterator[Assumption]:
         """The assumptions of all proofs that depend on it: none is about times."""
         board = self.entry.code.run.platform.assumptions
-        yield from (one for one in self.entry.assumptions if one not in board)
-        for bound in self.bounds:
+        unmasked = NOT_MASKED.name if self.entry.code.origin.masked else ""
+        for one in self.entry.assumptions:
+            if one not in board and one.name != unmasked:
+                yield one
+        for bound in self.__dict__.get("bounds", ()):  # else no proof depends on them
             yield from bound.assumed
         noted = self.noted | (self._conditions.assumed if self._conditions is not None else set())
         yield from sorted(noted)
@@ -174,7 +265,7 @@ class EntryBasis:
     @property
     def starts_in_loop(self) -> bool:
         """Whether paths start in a loop, so that the whole path is no pass."""
-        return self.conditions.code.acyclic.innermost[self.graph.entry] >= 0
+        return any(self.graph.entry in loop.nodes for loop in self.graph.loops)
 
     def _formulas(self, loop: int | None, reached: Mapping[int, Term]) -> tuple[str, ...]:
         ranges = partial(self.conditions.ranges, loop)

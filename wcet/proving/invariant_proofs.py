@@ -12,13 +12,14 @@ interrupts, start-up code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from loopbounds.slicing.cell import MemoryCell
+from loopbounds.slicing.code import is_steady
 from loopbounds.slicing.stated_words import invariant_term, words_of
-from loopbounds.terms.bit_vectors import negate
+from loopbounds.terms.bit_vectors import Term, negate
 from quoll.arm.exception_table import EXCEPTIONS, exception_tables
 from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR
@@ -29,13 +30,16 @@ from quoll.image.memory_map import Cacheability
 from wcet.analysis.entries import platform_entry
 from wcet.analysis.run import AnalysisRun
 from wcet.proving.entry_basis import EntryBasis
+from wcet.proving.established_words import established
 from wcet.proving.invariant_counterexample import counterexample, holds_when_loaded
 from wcet.proving.preserved_words import stores_preserve
 from wcet.proving.verdict import EntryFinding, FindingKind
+from wcet.refinement.passes import Pass
 from wcet.refinement.unsatisfiable_core import as_smt_lib, contradictory
 
 __all__ = ["assumed_by_invariants", "not_covered", "preserved"]
 
+WAYS = 200  # nodes of a function that are tried
 NOT_TAKEN = ("reset", "unused vector", "fast interrupt")
 
 
@@ -69,8 +73,8 @@ def assumed_by_invariants(
         known = "does not hold" if False in found else "is not known" if None in found else "holds"
         yield FIRST_ENTRY.of(name=name, holds=known)
     for basis in bases:
-        for last in ends(basis):
-            yield BEHIND_END.of(place=basis.image.place(last.addr))
+        for last in sorted(basis.relied):
+            yield BEHIND_END.of(place=basis.image.place(last))
 
 
 def ends(basis: EntryBasis) -> Iterator[Insn]:
@@ -91,20 +95,35 @@ def preserved(basis: EntryBasis, invariant: LocatedInvariant) -> EntryFinding:
         return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
     if (found := stores_preserve(basis, invariant, proof.words)) is not None:
         basis.noted |= found.assumed
+        proof.rely_on_ends()
         why = "it holds at each point: every store preserves it, by values"
         return EntryFinding(
             FindingKind.HOLDS, f"{basis.name}: {why if found.stored else 'no store hits its words'}"
         )
     if why := proof.not_followed():
         return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
+    interrupted = proof.interrupted()
+    if not interrupted and proof.established():
+        why = "it holds at each end of its paths, by the functions that establish it"
+        return EntryFinding(FindingKind.HOLDS, f"{basis.name}: {why}")
+    proof.rely_on_ends()
     if not basis.conditions.stored(proof.cells):
         return EntryFinding(FindingKind.HOLDS, f"{basis.name}: no store hits its words")
-    if why := proof.interrupted():
-        return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
+    if interrupted:
+        return EntryFinding(FindingKind.OPEN, f"{basis.name}: {interrupted}")
     for node in sorted(basis.graph.exits):
         if (broken := proof.at_end(node)) is not None:
             return broken
     return EntryFinding(FindingKind.HOLDS, f"{basis.name}: it holds at each end of its paths")
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherEnds:
+    """Ends of paths that are no exception returns: where an invariant holds, and the others."""
+
+    held: frozenset[int]
+    open: frozenset[int]
+    assumed: frozenset[Assumption]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +140,13 @@ class _Preservation:
 
     def not_in_memory(self) -> str | None:
         """The reason why a word of the invariant may change without a store; None: none."""
-        code = self.basis.conditions.code
+        image = self.basis.image
         for word, cell in self.words.items():
             first, last = cell.address.value, cell.address.value + cell.size - 1
             kinds = Cacheability.ALWAYS, Cacheability.ON_CHIP
-            if code.image.memory.cacheability(first, last) not in kinds:
+            if image.memory.cacheability(first, last) not in kinds:
                 return f"{word.place} is not known to be in ordinary memory"
-            if not code.steady(first, cell.size):
+            if not is_steady(image, first, cell.size):
                 return f"{word.place} may be in other memory after a change of translation"
         return None
 
@@ -154,14 +173,98 @@ class _Preservation:
                 return f"{last.text} at {basis.image.place(last.addr)} enters the kernel"
         return ""
 
-    def at_end(self, node: int) -> EntryFinding | None:
-        """The reason why it may not hold after ``node``; None: it holds."""
+    def rely_on_ends(self) -> None:
+        """Note that no code behind an end of paths is followed."""
+        self.basis.relied |= {last.addr for last in ends(self.basis)}
+
+    def established(self) -> bool:
+        """Whether it is known to hold at each exception return that ends a path.
+
+        Where it may not hold at another end, the entry is analysed again with the code behind.
+        """
+        found = self._ends()
+        if found is None:
+            return False
+        if found.open:
+            basis = self.basis.beyond(found.open)
+            if basis is None:
+                return False
+            proof = _Preservation(basis, self.invariant, words_of(self.invariant, basis.image))
+            if proof.not_in_memory() is not None or proof.not_followed() or proof.interrupted():
+                return False
+            found = proof._ends()
+            if found is None or found.open:
+                return False
+            self.basis.noted |= set(basis.hypotheses)
+        self.basis.noted |= found.assumed
+        self.basis.relied |= found.held
+        return True
+
+    def _ends(self) -> _OtherEnds | None:
+        """The ends that are no exception returns; None: it may not hold at an exception return."""
+        graph = self.basis.graph
+        found = established(self.basis, self.invariant, self.words, self.established_by)
+        if found is None:
+            return None
+        held, left = set[int](), set[int]()
+        for node in sorted(set(graph.exits) - graph.halts.keys()):
+            last = graph.nodes[node].block.last
+            if last.flow is not ControlFlow.EXCEPTION_RETURN:
+                (held if node in found.after else left).add(last.addr)
+            elif node not in found.after:
+                return None
+        return _OtherEnds(frozenset(held - left), frozenset(left), found.assumed)
+
+    def established_by(self, function: EntryBasis) -> bool:
+        """Whether it holds at each end of a function, however it is called."""
+        proof = _Preservation(function, self.invariant, words_of(self.invariant, function.image))
+        if proof.not_in_memory() is not None or proof.not_followed():
+            return False
+        return all(map(proof.holds_by_every_way, function.graph.exits))
+
+    def holds_by_every_way(self, node: int) -> bool:
+        """Whether it holds behind a node, however control gets there.
+
+        The conditions of a node do not tell by which way. So each way is tried, back to where the
+        conditions decide. Those of a node in a loop are about one of its iterations.
+        """
+        basis, graph = self.basis, self.basis.graph
+        tried, pending = {node}, [node]
+        while pending:
+            at = pending.pop()
+            if basis.conditions.code.acyclic.innermost[at] >= 0 or len(tried) > WAYS:
+                return False
+            if contradictory(*self.broken_at(at)):
+                continue
+            stores = (insn for n, insn in basis.stores if n == at)
+            apart = [basis.spared(at, insn, cell) for insn in stores for cell in self.cells]
+            if at == graph.entry or None in apart:
+                return False
+            edges = (edge for edge in graph.predecessors[at] if self.broken_along(edge))
+            new = {graph.edges[edge].src for edge in edges} - tried
+            tried |= new
+            pending += new
+        return True
+
+    def broken_along(self, edge: int) -> bool:
+        """Whether it may not hold when a path takes ``edge``."""
+        basis, src = self.basis, self.basis.graph.edges[edge].src
+        conditions, ranges = self.broken_at(src)
+        [taken] = basis.conditions.taken([Pass(None, (edge,))])
+        return not contradictory([*conditions, taken[edge]], ranges)
+
+    def broken_at(self, node: int) -> tuple[list[Term], Callable[[Sequence[Term]], Sequence[Term]]]:
+        """The conditions under which it does not hold after ``node``, and their ranges."""
         basis = self.basis
         reached, words = basis.conditions.at_end(node, basis.lifted(node, None), self.cells)
         after = dict(zip(self.words, words, strict=True))
         broken = negate(invariant_term(self.invariant, after.__getitem__))
-        conditions = [*reached.values(), broken]
-        ranges = partial(basis.conditions.ranges, None)
+        return [*reached.values(), broken], partial(basis.conditions.ranges, None)
+
+    def at_end(self, node: int) -> EntryFinding | None:
+        """The reason why it may not hold after ``node``; None: it holds."""
+        basis = self.basis
+        conditions, ranges = self.broken_at(node)
         if contradictory(conditions, ranges):
             return None
         held = [*conditions, *ranges(conditions)]

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from loopbounds.slicing.cell import MemoryCell
-from quoll.abstract_domain.abstract_memory import S3, S4
-from quoll.assumptions import S8, Assumption
+from quoll.assumptions import Assumption
 from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.facts.predicate import MemoryWord
 from quoll.image.image import Image
@@ -20,7 +19,14 @@ from quoll.intervals.strided_interval import ValueSet
 from quoll.value_analysis.known_stores import WordStore, word_stores
 from wcet.proving.entry_basis import EntryBasis
 
-__all__ = ["PreservedWords", "stores_preserve"]
+__all__ = [
+    "PreservedWords",
+    "fixed",
+    "stores_are_known",
+    "stores_preserve",
+    "stores_valid",
+    "summarised",
+]
 
 MOST = 1 << 12  # words that are compared with a predicate, one by one
 
@@ -37,26 +43,26 @@ def stores_preserve(
     basis: EntryBasis, invariant: LocatedInvariant, words: Mapping[MemoryWord, MemoryCell]
 ) -> PreservedWords | None:
     """The proof that each store preserves ``invariant``; None: one may break it."""
-    if not _all_code(basis):
+    if not stores_are_known(basis) or not fixed(basis.image, words.values()):
         return None
     found, stored = set[Assumption](), False
-    for cell in words.values():
-        first, last = cell.address.value, cell.address.value + cell.size - 1
-        if not basis.image.memory.fixes((first, last)):
-            return None
     for store in _stores(basis):
         for cell in words.values():
-            by = _spares(basis.image, store, cell)
-            if by is not None and S4 in by and not basis.conditions.code.s1:
-                by = None
-            if by is None and not _stores_valid(invariant, words, store, cell):
+            by = basis.spares(store, cell)
+            if by is None and not stores_valid(invariant, words, store, cell):
                 return None
             found |= by or frozenset()
             stored |= by is None
     return PreservedWords(frozenset(found), stored)
 
 
-def _all_code(basis: EntryBasis) -> bool:
+def fixed(image: Image, cells: Iterable[MemoryCell]) -> bool:
+    """Whether no change of translations moves one of the words."""
+    spans = ((one.address.value, one.address.value + one.size - 1) for one in cells)
+    return all(map(image.memory.fixes, spans))
+
+
+def stores_are_known(basis: EntryBasis) -> bool:
     """Whether the stores of every function outside of the graph are known."""
     summaries = basis.entry.summaries
     unknown = {one.function for one in summaries if any(p.stores is None for p in one.paths)}
@@ -67,25 +73,17 @@ def _all_code(basis: EntryBasis) -> bool:
 
 def _stores(basis: EntryBasis) -> Iterator[WordStore]:
     yield from word_stores(basis.entry.values)
+    yield from summarised(basis)
+
+
+def summarised(basis: EntryBasis) -> Iterator[WordStore]:
+    """The stores of functions with a summary."""
     for one in basis.entry.summaries:
         for paths in one.paths:
             yield from paths.stores or ()
 
 
-def _spares(image: Image, store: WordStore, cell: MemoryCell) -> frozenset[Assumption] | None:
-    """The assumptions under which a store hits other bytes than a word; None: it may hit it."""
-    memory = image.memory
-    at = cell.address.value, cell.address.value + cell.size - 1
-    if store.on_stack:
-        return frozenset((S4,))
-    if store.span[1] < 1 << 32 and not memory.meets(store.span, at):
-        return frozenset((S3,) if memory.assumes_apart(store.span, at) else ())
-    if store.unknown and (name := image.own_object(at[0], cell.size)):
-        return frozenset((S8.of(object=name),))
-    return None
-
-
-def _stores_valid(
+def stores_valid(
     invariant: LocatedInvariant,
     words: Mapping[MemoryWord, MemoryCell],
     store: WordStore,

@@ -289,6 +289,8 @@ class _Proofs:
         self, wanted: Sequence[Fact], known: Iterable[Fact], stage: str, axioms: Sequence[Fact] = ()
     ) -> list[Fact]:
         """Analyse the entries under ``known``, and judge the facts ``wanted``; the proved ones."""
+        if not wanted:
+            return []
         run = self.run.stating(dict.fromkeys(known))
         findings: dict[Fact, list[EntryFinding]] = {fact: [] for fact in wanted}
         assumed: list[Assumption] = []

@@ -49,7 +49,9 @@ def basis_of(case: Case) -> GraphAlone:
     code: Any = SimpleNamespace(run=run)  # the proofs of counts read no more of an entry
     entry: Any = SimpleNamespace(graph=case.graph, code=code)
     calls = CallStructure(LoopNest.build(case.graph, case.bounds))
-    return GraphAlone(entry, case.loop_bounds, NO_FACTS, calls)
+    basis = GraphAlone(entry, NO_FACTS)
+    vars(basis).update(bounds=case.loop_bounds, calls=calls)
+    return basis
 
 
 def walk(graph: Supergraph, random: Random) -> list[PathStep]:
