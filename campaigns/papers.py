@@ -17,7 +17,7 @@ from pathlib import Path
 
 from campaigns.documented import add_write, markdown, write
 from campaigns.kernel_bounds import KERNEL, Bounds, bounds, sizes
-from campaigns.mcs_results import documented_operations
+from campaigns.mcs_results import documented_deviations, documented_operations
 from tests.testing.harness import build
 
 __all__ = [
@@ -149,12 +149,16 @@ def latencies(figures: Published, ours: Iterable[tuple[str, Bounds]]) -> str:
 
 def own_operations(tables: dict[str, dict[str, list[int]]]) -> list[Operations]:
     """Ours: warm caches by the concrete machine, and the bound of the same path."""
-    rows = []
+    rows, deviations = [], documented_deviations()
     for board in BOARDS:
         for preset in PRESETS:
-            found = tables[f"`{preset}` on {board}"]
+            title = f"`{preset}` on {board}"
+            found, spread = tables[title], deviations[title]
             for kind, column in (("model, warm caches", AGAIN), ("bound of the path", PATH)):
                 cells = {key: f"{found[name][column]:,}" for key, name in OPERATIONS.items()}
+                if column == AGAIN:
+                    cells = {key: f"{cell} ({spread[OPERATIONS[key]]})"
+                             for key, cell in cells.items()}  # fmt: skip
                 rows.append(Operations(f"bilby, `{preset}`", CORES[board], kind, board, **cells))
     return rows
 

@@ -106,10 +106,24 @@ CHARTS = (
         "with the branch predictor / without",
     ),
     Chart(
+        "observed-predicted-returns-1",
+        (0,),
+        ((3, "bound"), (6, "most observed"), (7, "mean observed")),
+        "with branch predictor and return stack / without",
+        logarithmic=True,
+    ),
+    Chart(
         "papers-papers-1",
         (0,),
         ((1, "before: seL4"), (2, "before: bilby"), (3, "after: seL4"), (4, "after: bilby")),
         "bound with the level-2 cache off, µs",
+        logarithmic=True,
+    ),
+    Chart(
+        "papers-papers-2",
+        (0, 2),
+        ((3, "interrupts disabled"), (4, "delivery"), (5, "sum")),
+        "interrupt latency, cycles",
         logarithmic=True,
     ),
     Chart(
@@ -131,6 +145,14 @@ CHARTS = (
         (0,),
         ((4, "masked region of the system call"), (5, "delivery"), (6, "latency")),
         "cycles",
+        logarithmic=True,
+    ),
+    Chart("mcs-latencies-1", (0, 1), ((4, "mcs / after"),), "bound of mcs / bound of after"),
+    Chart(
+        "mcs-messages-1",
+        (0, 1),
+        ((2, "empty caches, mean"), (3, "warm caches, mean"), (4, "bound of the path")),
+        "cycles of mcs",
         logarithmic=True,
     ),
     Chart(
