@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import pytest
 
-from tests.testing.wcet.entry_programs import RETURNS, kernel
+from tests.testing.harness.cases import cases
+from tests.testing.wcet.entry_programs import RETURNS, EntryMachine, kernel
 from tests.testing.wcet.proved import options_for
+from tests.wcet.proving.test_invariants import holds
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.proving.entry_basis import EntryBasis
@@ -135,3 +138,45 @@ def test_thumb(tmp_path: Path) -> None:
     )
     found, _ = judged(tmp_path, case)
     assert ESTABLISHED in found.why, found
+
+
+def piece(random: Random, label: int, *, calls: bool) -> str:
+    """A store, a test of a word around another piece, a loop, or a call."""
+    word = random.choice((0, 0, 4, 8))
+    plain = [
+        f"mov r5, #{random.choice((0, 0, 0, 5))}\nstr r5, [r4, #{word}]\n",
+        f"cmp r{random.randrange(3)}, #0\nmov{random.choice(('eq', 'ne'))} r5, #0\n"
+        f"streq r5, [r4, #{word}]\n",
+        f"ldr r5, [r4, #{word}]\ncmp r5, #0\nmovne r5, #0\nstr r5, [r4]\n",
+        "mov r5, r0\nstrne r5, [r4]\n",
+    ]
+    clears = "mov r5, #0\nstr r5, [r4]\n"
+    jumps = [
+        f"ldr r5, [r4, #{word}]\ncmp r5, #0\nb{random.choice(('eq', 'ne'))} {label}f\n"
+        f"{random.choice([*plain, clears])}{label}:\n",
+        f"cmp r{random.randrange(3)}, #0\nbeq {label}f\n"
+        f"{random.choice([*plain, clears])}{label}:\n",
+        f"mov r6, #3\n{label}: {random.choice([*plain, clears])}subs r6, r6, #1\nbne {label}b\n",
+    ]
+    made = [*plain, clears, *jumps]
+    return random.choice([*made, *["bl run\n"] * 6] if calls else made)
+
+
+def pieces(random: Random, *, calls: bool) -> str:
+    return "".join(piece(random, 1 + n, calls=calls) for n in range(random.randint(1, 3)))
+
+
+@pytest.mark.parametrize("seed", range(cases(30)))
+def test_no_execution_breaks_an_established_invariant(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    run = f".type run, %function\nrun: ldr r4, =w\n{pieces(random, calls=False)}bx lr\n"
+    start = "mov r7, lr\nldr r4, =w\n"
+    code = start + pieces(random, calls=True) + pieces(random, calls=True) + "movs pc, r7\n"
+    found, basis = judged(tmp_path, Case(code, run, True))
+    if found.kind is not FindingKind.HOLDS:
+        return
+    [invariant] = basis.entry.code.run.facts.invariants
+    machine = EntryMachine.of(basis.image)
+    for _ in range(40):
+        machine.enter("svc", random)
+        assert holds(machine, invariant), (code, run)
