@@ -208,7 +208,7 @@ STEPS: tuple[KernelAnalysis | Part, ...] = (
     Part(
         *("branch predictor", "campaigns.predicted_branches", OBSERVED),
         tables=("predicted branches", "predicted returns"),
-        arguments=("--states", "10"),
+        arguments=("--states", "1000"),
         finds=("kzm-after kzm", "kzm-after kzm-predictor", "kzm-after kzm-returns"),
     ),
     Part(

@@ -102,13 +102,13 @@ CHARTS = (
     Chart(
         "observed-predicted-branches-1",
         (0,),
-        ((3, "bound"), (6, "most observed"), (7, "mean observed")),
+        ((4, "bound"), (7, "most observed"), (8, "mean observed")),
         "with the branch predictor / without",
     ),
     Chart(
         "observed-predicted-returns-1",
         (0,),
-        ((3, "bound"), (6, "most observed"), (7, "mean observed")),
+        ((4, "bound"), (7, "most observed"), (8, "mean observed")),
         "with branch predictor and return stack / without",
         logarithmic=True,
     ),
