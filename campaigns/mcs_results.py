@@ -13,6 +13,7 @@ import argparse
 import re
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -38,6 +39,10 @@ __all__ = [
 ]
 
 BOARDS = ("kzm", "cubieboard")
+PUBLISHED = Path(__file__).with_name("papers.toml")
+AGAIN = 1  # column of documented_operations(): the mean with warm caches
+MEGAHERTZ = {"kzm": 532, "cubieboard": 1008}  # of the cores, as in the platform files
+CLOCKS = {"kzm": 39, "cubieboard": 24}  # ticks of the programs in a microsecond
 THREADS = (0, 4, 12, 28, 124)  # critical ones, of modes.c
 OPERATIONS = (
     *((f"change the level, {n} critical threads", "") for n in THREADS),
@@ -193,12 +198,50 @@ def printed(programs: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
+def beside_published() -> str:
+    """The figures of the paper, and ours out of the documented tables of operations and programs.
+
+    Raises ValueError if a table has not a figure, or no number.
+    """
+    paper = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["mixed"]
+    after, mcs = ({board: documented_operations()[f"`{preset}` on {board}"] for board in BOARDS}
+                  for preset in ("after", "mcs"))  # fmt: skip
+    page = (build.ROOT / "docs/results/mcs.md").read_text(encoding="utf-8")
+    switches = re.findall(r"^### (.*)\n\n((?:\|.*\n?)+)", inside(page, "operations"), re.M)
+    levels = {board: _by_operation(table) for board, table in switches}
+    cells = re.findall(r"^\| (\S.*?) \| (\d+) \| (\d+) \|$", inside(page, "programs"), re.M)
+    programs = {name: dict(zip(BOARDS, map(int, both), strict=True)) for name, *both in cells}
+    rows: list[Sequence[str]] = []
+    for one in paper["messages"]:
+        (old, new), name = one["cycles"], one["ours"]
+        pairs = ((after[board][name][AGAIN], mcs[board][name][AGAIN]) for board in BOARDS)
+        ours = (f"{a:,} → {b:,} ({b / a - 1:+.0%})" for a, b in pairs)
+        rows.append(("8", one["name"], "cycles", f"{old} → {new} ({new / old - 1:+.0%})", *ours))
+    for one in paper["levels"]:
+        name = f"change the level, {one['threads']} critical threads"
+        cycles = (int(levels[b][name][AGAIN].split()[0].replace(",", "")) for b in BOARDS)
+        ours = (f"{c / MEGAHERTZ[b]:.1f}" for b, c in zip(BOARDS, cycles, strict=True))
+        published = f"{one['microseconds']}"
+        rows.append(("table 3", f"level, {one['threads']} threads", "µs", published, *ours))
+    for number, name, program, published in (
+        ("10", "least decision of EDF, 10 threads", "decision-10-least", paper["decision"]),
+        ("section 5.2.4", "rollback, mean", "aes-rollback-mean", paper["rollback"]),
+    ):
+        ours = (f"{programs[program][b] / CLOCKS[b]:.1f}" for b in BOARDS)
+        rows.append((number, name, "µs", published, *ours))
+    half = (programs["isolation 50"][b] / programs["isolation 0"][b] for b in BOARDS)
+    more = (f"{part:.2f}" for part in half)
+    rows.append(("12", "throughput beside a hog of 50 %", "", paper["throughput"], *more))
+    return markdown(("figure", "of", "unit", "published", *BOARDS), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "latencies": latencies,
     "messages": messages,
     "short way": short_way,
     "operations": operations,
     "programs": lambda: printed(PROGRAMS),
+    "published": beside_published,
 }
 
 

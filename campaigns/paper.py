@@ -231,9 +231,10 @@ STEPS: tuple[KernelAnalysis | Part, ...] = (
         finds=(*OF_PAPER, *OWN[::2]),
     ),
     Part(
-        *("mixed criticality", "campaigns.mcs_results", MCS, ("messages", "short way")),
-        arguments=("--table", "messages", "--table", "short way"),
-        reads=((IPC, "operations"),),
+        *("mixed criticality", "campaigns.mcs_results", MCS),
+        tables=("messages", "short way", "published"),
+        arguments=("--table", "messages", "--table", "short way", "--table", "published"),
+        reads=((IPC, "operations"), (MCS, "operations"), (MCS, "programs")),
     ),
     Part("wrong paths", "campaigns.wrong_path_lines", "pipeline.md", ("wrong paths",)),
 )
