@@ -183,6 +183,14 @@ STEPS: tuple[KernelAnalysis | Part, ...] = (
         arguments=("--states", "1000", "--climb", "500"),
         finds=(*OF_PAPER[:2], WITH_L2, *(f"{board}-after {board}" for board in BOARDS)),
     ),
+    KernelAnalysis("kzm-after", "kzm-returns"),
+    KernelAnalysis("kzm-after", "kzm-predictor"),
+    Part(
+        *("branch predictor", "campaigns.predicted_branches", OBSERVED),
+        tables=("predicted branches", "predicted returns"),
+        arguments=("--states", "1000"),
+        finds=("kzm-after kzm", "kzm-after kzm-predictor", "kzm-after kzm-returns"),
+    ),
     KernelAnalysis("cubieboard-mcs", "cubieboard", NEVER),
     Part(
         *("pinned cache lines", "campaigns.pinned_lines", "pinning.md", ("pinned",)),
@@ -202,14 +210,6 @@ STEPS: tuple[KernelAnalysis | Part, ...] = (
     Part(
         *("to preempt or not", "campaigns.preempt_or_not", BOUNDS, ("preempt or not",)),
         finds=(*OF_PAPER, *PINNED, MCS_OF_PAPER),
-    ),
-    KernelAnalysis("kzm-after", "kzm-returns"),
-    KernelAnalysis("kzm-after", "kzm-predictor"),
-    Part(
-        *("branch predictor", "campaigns.predicted_branches", OBSERVED),
-        tables=("predicted branches", "predicted returns"),
-        arguments=("--states", "1000"),
-        finds=("kzm-after kzm", "kzm-after kzm-predictor", "kzm-after kzm-returns"),
     ),
     Part(
         *("mixed criticality", "campaigns.mcs_results", MCS, ("latencies", "operations")),
