@@ -238,7 +238,8 @@ class _Preservation:
                 continue
             stores = (insn for n, insn in basis.stores if n == at)
             apart = [basis.spared(at, insn, cell) for insn in stores for cell in self.cells]
-            if at == graph.entry or None in apart:
+            passed = any(map(graph.passed, graph.predecessors[at]))  # its stores are not followed
+            if at == graph.entry or None in apart or passed:
                 return False
             edges = (edge for edge in graph.predecessors[at] if self.broken_along(edge))
             new = {graph.edges[edge].src for edge in edges} - tried
