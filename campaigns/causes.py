@@ -101,7 +101,11 @@ class Beyond:
 def beyond(entry: EntryResult, path: RecordedPath, image: Image, most: int) -> tuple[Beyond, ...]:
     """The ``most`` blocks on which the worst path of ``entry`` spends most beyond ``path``."""
     steps = path.interrupted() or tuple(PathStep(v.node, v.edge) for v in path.visits)
-    costs, graph = path.paths.costs, path.paths.graph
+    graph = path.paths.graph
+    nodes, edges = (Counter(step.node for step in steps), Counter(step.edge for step in steps))
+    costs = path.paths.costs.on_path(
+        [nodes[n] for n in range(len(graph.nodes))], [edges[e] for e in range(len(graph.edges))]
+    )
     counts = Counter(graph.nodes[step.node].block.insns[0].addr for step in steps)
     cycles = Counter[int]()
     for step in steps:
