@@ -33,28 +33,31 @@ class ResultProgram:
         return "\n".join(self.lines) + "\n"
 
     def _function(self, head: str, level: int) -> None:
-        self.lines.append(f"{head}(unsigned a, unsigned b) {{ unsigned r = {self._result()};")
+        self.lines.append(f"{head}(unsigned a, unsigned b) {{")
+        self.lines.append(f"unsigned r = {self._result()}, kept = {self._result()};")
         for _ in range(self.random.randint(2, 3)):
             self._statement(level)
         if level == 3:
             self._statement(level)
             self.lines.append("r ^= f0(b, a) + f1(b, a) + f2(b, a);")
+        self.lines.append(f"if ({self._input()}) return {self._returned()};")
         self.lines.append(f"return {self._returned()}; }}")
 
     def _statement(self, level: int) -> None:
         """A call with branches on its result, perhaps in a loop, or a return or work by itself."""
-        chosen = self.random.random()
-        if level and chosen < 0.6:
+        drawn = self.random.random()
+        if level and drawn < 0.6:
             self._called(level)
-        elif level and chosen < 0.75:
+        elif level and drawn < 0.75:
             self.loops += 1
             i = f"i{self.loops}"
             self.lines.append(f"for (unsigned {i} = 0; {i} < 3; {i}++) {{ a += {i};")
             self._called(level)
             leaves = self.random.choice(["break;", f"return {self._result()};", "b ^= r;"])
             self.lines.append(f"if (r == {self._result()}) {leaves} }}")
-        elif chosen < 0.85:
-            self.lines.append(f"if ({self._input()}) {{ {self._work()} r = {self._result()}; }}")
+        elif drawn < 0.85:
+            chosen = f"{self.random.choice(['r', 'kept'])} = {self._result()}"
+            self.lines.append(f"if ({self._input()}) {{ {self._work()} {chosen}; }}")
         else:
             self.lines.append(f"if ({self._input()}) {{ {self._work()}")
             self.lines.append(f"return {self._result()}; }}")
@@ -87,4 +90,4 @@ class ResultProgram:
         return f"{self.random.choice(RESULTS):#x}"
 
     def _returned(self) -> str:
-        return self.random.choice([self._result(), "r", "r", "a", "b & 3"])
+        return self.random.choice([self._result(), "r", "r", "kept", "a", "b & 3"])
