@@ -84,6 +84,7 @@ def survey(
                 search.run()
         except TimeIsUp:
             stages.done()
+            search.end()
     outside = outside_map(started.image, started.platform.hierarchy.memory)
     return FactSurvey(
         started.image,
@@ -112,6 +113,8 @@ class _Search:
     statuses: dict[str, int] = field(default_factory=dict)  # of the first error, by entry
     ways: dict[int, tuple[int, ...]] = field(default_factory=dict)
     reached: dict[str, Program] = field(default_factory=dict)  # by entry, the code known so far
+    examined: str = ""  # the entry at which the survey is
+    collected: list[WcetError] = field(default_factory=list)  # in it, to be raised as one
 
     def run(self) -> None:
         """Examine entries until nothing is missing in any.
@@ -119,34 +122,60 @@ class _Search:
         First only the control flow of all entries: it takes seconds, where a proof takes minutes.
         Its time tells the smallest entry, which is analysed first.
         """
-        spent = dict.fromkeys(self.unfinished, 0.0)
-        self._examine_all(dict(self.unfinished), _control_flow_error, spent)
-        self._examine_all(self.unfinished, _error, spent)
+        sizes = dict.fromkeys(self.unfinished, 0.0)
+        sizes = self._examine_all(dict(self.unfinished), _control_flow_error, sizes)
+        self._examine_all(self.unfinished, _error, sizes)
 
     def _examine_all(
-        self, waiting: dict[str, int], errors: EntryErrors, spent: dict[str, float]
-    ) -> None:
-        """Examine the entry of ``waiting`` that took the least time so far, until none is left.
+        self, waiting: dict[str, int], errors: EntryErrors, sizes: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Examine the entry of ``waiting`` that ends first, as it seems, until none is left.
 
-        So a long proof in one entry does not hide facts that others miss. ``spent``: by entry.
+        So a long proof in one entry does not hide facts that others miss. The end of an entry is
+        after the time that it has taken, and another one in proportion to its size.
+
+        Returns the processor time in seconds that each took.
         """
         rounds = dict.fromkeys(waiting, 0)
+        spent = dict.fromkeys(waiting, 0.0)
+        rate = 0.0  # seconds of an examination by size, the most so far
         while waiting:
-            name = min(waiting, key=spent.__getitem__)
+            name = min(waiting, key=lambda n: (spent[n] + rate * sizes[n], sizes[n]))
+            self.examined = name
             start = processor_time.own()
             rounds[name] += 1
             goes_on = self._examine(name, waiting[name], errors)
-            spent[name] += processor_time.own() - start
+            took = processor_time.own() - start
+            spent[name] += took
+            rate = max(rate, took / sizes[name]) if sizes[name] else rate
             if not goes_on or rounds[name] == ITERATIONS:
                 del waiting[name]
+        return spent
 
     def _examine(self, name: str, address: int, errors: EntryErrors) -> bool:
         """Examine an entry once; whether it misses facts that are new."""
         run = self._run()
-        error = errors(run, name, address)
+        self.collected = []
+        error = errors(replace(run, tell=self.collected.append), name, address)
         if error is None:
             self.others.pop(name, None)
             return False
+        if self._noted(run, name, address, error):
+            return True
+        self.others[name] = _without_file(error, self.file)
+        return False
+
+    def end(self) -> None:
+        """Note the errors that the entry's analysis had collected when its time was up.
+
+        Each is of a loop without a bound for any caller; callers might still bound some of them.
+        """
+        collected, self.collected = self.collected, []
+        for error in collected:
+            self._noted(self._run(), self.examined, self.unfinished[self.examined], error)
+
+    def _noted(self, run: AnalysisRun, name: str, address: int, error: WcetError) -> bool:
+        """Note the facts that an error misses; whether some are new."""
         self.statuses.setdefault(name, error.exit_status)
         places = {missing.addr for missing in error.missing}
         if name not in self.reached or not places <= self._code(name):
@@ -161,11 +190,8 @@ class _Search:
             if missing.key not in self.found:
                 new.setdefault(missing.key, (name, missing))
         new = _without_consequences(new, self.reached[name])
-        if not new:
-            self.others[name] = _without_file(error, self.file)
-            return False
         self._note(name, address, new)
-        return True
+        return bool(new)
 
     def _code(self, name: str) -> Set[int]:
         """The addresses of the code that an entry is known to reach."""

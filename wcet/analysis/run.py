@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ilp.constraints.parameters import refuse_unknown
+from quoll.errors import WcetError
 from quoll.facts.annotations import Annotations, read_annotations
 from quoll.facts.entry_invariants import InvariantFact
 from quoll.facts.fact import Fact
@@ -27,9 +28,16 @@ from wcet.platforms.processor import check_processor, check_profile
 __all__ = ["AnalysisRun"]
 
 
+def _unheard(error: WcetError) -> None:
+    """Nobody is told: the error is raised when all of its kind are known."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnalysisRun:
-    """The inputs of a run."""
+    """The inputs of a run.
+
+    ``tell``: called with each error that the analysis collects, long before it raises all as one.
+    """
 
     image: Image
     platform: Platform
@@ -41,6 +49,7 @@ class AnalysisRun:
     options: AnalysisOptions
     stages: StageLog
     store: PreparedStore
+    tell: Callable[[WcetError], None] = _unheard
 
     @staticmethod
     def begin(

@@ -182,6 +182,7 @@ def shared_functions(code: AnalysisTarget, program: Program) -> Summaries:
             continue
         candidates.replace_by(function, summary.replacement)
         if summary.unbounded is not None:
+            code.run.tell(summary.unbounded)
             unbounded.append(summary.unbounded)
             code = _once(code, summary.unbounded)
     if not unbounded:
