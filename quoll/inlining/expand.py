@@ -120,9 +120,14 @@ class Expansion:
         return opened
 
     def _refuse_depths(self) -> None:
-        """Raise ControlFlowError naming the recursive function with the most contexts, if any."""
+        """Raise ControlFlowError naming the recursive function with the most contexts, if any.
+
+        Of these that are active more than once at a time: others make no more contexts.
+        """
         counts = Counter(context.function for context in self.draft.contexts)
-        recursive = [function for function in self.bounded if counts[function]]
+        depths = self.guidance.depths
+        deep = [f for f in self.bounded if counts[f] and depths[f].activations > 1]
+        recursive = [f for f in deep if f in closure(self._callees(f), self._callees)]
         if recursive:
             most = max(recursive, key=counts.__getitem__)
             name = self.shapes[most].cfg.name
@@ -132,6 +137,9 @@ class Expansion:
                 where=f"{most:#010x} <{name}>",
                 hint=f"state a smaller depth: recursion of {name} at most N",
             )
+
+    def _callees(self, function: int) -> tuple[int, ...]:
+        return tuple(c for block in self.shapes[function].cfg.blocks for c in block.calls)
 
     def _place(self, here: OpenContext) -> list[tuple[int, int]]:
         """Add the edges of one context; returns the calls to expand, as (vertex, callee)."""

@@ -416,3 +416,20 @@ def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
     graph = expanded(image, program)
     assert as_points(graph) == (steps, exits)
     assert all(a.header != b.header for a, b in pairwise(graph.loops))
+
+
+def test_a_smaller_depth_is_asked_of_a_recursive_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, of the function with the most contexts that a fact or a proof gives a depth."""
+    monkeypatch.setattr("quoll.inlining.expand.ACTIVATIONS", 20)
+    source = """
+    __attribute__((noinline)) int leaf(int n) { __asm__ volatile(""); return n + 1; }
+    __attribute__((noinline)) int deep(int n) {
+        return n ? deep(n - 1) + deep(n - 2) + leaf(n) + leaf(n + 1) + leaf(n + 2) : 0;
+    }
+    int main(int n) { return deep(n) + leaf(n) + 1; }
+    """
+    image = Image.load(build(source, optimise="-O1"))
+    facts = parse("recursion of leaf at most 3\nrecursion of deep at most 5", "facts")
+    with pytest.raises(ControlFlowError, match="recursion makes") as error:
+        expanded(image, extracted(image, "main", facts=facts))
+    assert error.value.hint == "state a smaller depth: recursion of deep at most N"
