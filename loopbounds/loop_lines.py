@@ -32,8 +32,8 @@ def loop_lines(
 ) -> Iterator[tuple[int, LoopLine]]:
     """For each of the ``headers``, the line of the first instruction of its loop.
 
-    It is left out if it has code outside of ``functions``, or also names loops that are none of
-    the headers.
+    It is left out if it has code outside of ``functions``, or outside of the loops of one of them,
+    as a fact about it may be refused then, or also names loops that are none of the headers.
     """
     known = tuple(functions)
     wanted = frozenset(headers)
@@ -52,11 +52,12 @@ def _denoted(functions: Iterable[Cfg], addr: int, image: Image) -> frozenset[int
     place = FactPlace(starts, starts, spans, exact=False)
     around = [cfg for cfg in functions if _has(cfg, place)]
     try:
-        found = frozenset(h for cfg in around for h in _innermost(cfg, place, image))
+        each = [_innermost(cfg, place, image) for cfg in around]
     except ControlFlowError:
         return None  # loops with several entries
     inside = {i.addr for cfg in around for block in cfg.blocks for i in block.insns}
-    return found if inside.issuperset(starts) else None
+    found = frozenset(header for headers in each for header in headers)
+    return found if all(each) and inside.issuperset(starts) else None
 
 
 def _has(cfg: Cfg, place: FactPlace) -> bool:
