@@ -28,6 +28,7 @@ from loopbounds.proof.triangular import NestTotal, total_over
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.reduction.simplify import simplified
 from loopbounds.sampling.runs import explore, longest
+from loopbounds.slicing.cell import HeaderCell
 from loopbounds.slicing.code import CellStep, GraphCode
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.one_call import OneCall, for_any_caller
@@ -93,15 +94,20 @@ class ProofRounds:
         ssa = GatedSsa(self.code)
         self._settle(loops, ssa)
         if ssa.spread and any(map(self._is_open, loops)):
-            self._settle(loops, GatedSsa(self.code, by_itself=True))
-        self._settle_with_pointed_words(loops)
+            apart = GatedSsa(self.code, by_itself=True, tainted=ssa.first_failed)
+            self._settle(loops, apart)
+        self._settle_with_pointed_words(loops, ssa.taint.tainted)
         while self._settle_in_one_call(loops):
-            self._settle(loops, GatedSsa(self.code))
+            again = GatedSsa(self.code, tainted=ssa.taint.tainted)
+            self._settle(loops, again)
 
-    def _settle_with_pointed_words(self, loops: Sequence[int]) -> None:
+    def _settle_with_pointed_words(
+        self, loops: Sequence[int], tainted: frozenset[HeaderCell]
+    ) -> None:
         """Try loops without a useful bound again, with the words behind pointers (S7).
 
-        An outcome counts only if it has a useful bound; else the first one stays.
+        An outcome counts only if it has a useful bound; else the first one stays. ``tainted``:
+        cells that may hold a stack address.
         """
         before = {i: self.outcomes[i] for i in loops if self._is_open(i) or self._is_loose(i)}
         if not before:
@@ -111,7 +117,7 @@ class ProofRounds:
         for loop in before:
             del self.outcomes[loop]
             code.bounds.pop(loop, None)
-        self._settle(list(before), GatedSsa(replace(code, pointed=True)))
+        self._settle(list(before), GatedSsa(replace(code, pointed=True), tainted=tainted))
         for loop, outcome in before.items():
             if self.outcomes[loop].bound is None or self._is_loose(loop):
                 self.outcomes[loop] = outcome

@@ -417,16 +417,24 @@ class GatedSsa:
     ``effort``: the number of values that may be computed; after ``OutOfEffort`` the object is
     unusable until a restart. ``by_itself``: track cells that may hold a stack address separately in
     each context. Otherwise a taint holds for all contexts of a loop, which needs fewer restarts;
-    then ``spread`` tells that a taint was extended so.
+    then ``spread`` tells that a taint was extended so. ``tainted``: cells that may hold a stack
+    address, as another object found; its slices need no restart to find them again.
+    ``first_failed``: the assumptions that failed before any cell was tainted.
     """
 
     def __init__(
-        self, code: GraphCode, effort: float = math.inf, *, by_itself: bool = False
+        self,
+        code: GraphCode,
+        effort: float = math.inf,
+        *,
+        by_itself: bool = False,
+        tainted: frozenset[HeaderCell] = frozenset(),
     ) -> None:
-        self.code, self._effort, self._by_itself = code, effort, by_itself
+        self.code, self._effort, self.by_itself = code, effort, by_itself
         self.spread = False
+        self.first_failed: frozenset[HeaderCell] = frozenset()
         self.unbounded = UnboundedCounter()
-        self.restart(frozenset())
+        self.restart(tainted)
 
     def within_effort(self, compute: Callable[[], Result], otherwise: Result) -> Result:
         """The result of ``compute``, or ``otherwise`` where it takes more effort than is left."""
@@ -455,10 +463,11 @@ class GatedSsa:
         alike: set[HeaderCell] = {
             (twin, cell)
             for loop, cell in tainted
-            if isinstance(cell, int) and not self._by_itself
+            if isinstance(cell, int) and not self.by_itself
             for twin in self._twins(loop)
         }
         self.spread |= not alike <= tainted
+        self.first_failed = self.first_failed or tainted
         self.taint = StackTaint(tainted | alike)
         self._plain: dict[tuple[int, Places], SsaScope] = {}
         self._preserving: dict[tuple[int, bool], SsaScope] = {}

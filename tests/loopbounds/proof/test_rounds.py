@@ -11,6 +11,7 @@ from loopbounds.budgets import table
 from loopbounds.proof import rounds
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome, prove_model
+from loopbounds.slicing.cell import HeaderCell
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
@@ -41,6 +42,49 @@ int main(unsigned a, unsigned b) {
     return bits(a) + bits(b & 255) + bits(bits(a ^ b) + b) + bits((b & 1) + 6) + bits(~a);
 }
 """
+
+CHAINS = """
+unsigned other[64];
+__attribute__((noinline)) unsigned chain(unsigned *p, unsigned *to) {
+    volatile unsigned left = 4;
+    for (; p && left; p = (unsigned *)*p) { *to++ = 1; left--; }
+    return left;
+}
+int main(unsigned *a, unsigned *b) {
+    unsigned words[64];
+    return chain(a, words) + chain(b, other) + words[1];
+}
+"""
+
+
+@pytest.mark.slow("compiles a program")
+def test_later_passes_know_the_words_that_hold_stack_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their models are those of a pass that finds these words itself, by more restarts."""
+    restarts, passes = list[GatedSsa](), list[tuple[GatedSsa, GatedSsa]]()
+    restart = GatedSsa.restart
+
+    def counted(ssa: GatedSsa, tainted: frozenset[HeaderCell]) -> None:
+        restarts.append(ssa)
+        restart(ssa, tainted)
+
+    def compared(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
+        slices = slice_loops(ssa, loops)
+        anew = GatedSsa(ssa.code, by_itself=ssa.by_itself)
+        models = {i: cut.model for i, cut in slice_loops(anew, loops).items()}
+        assert {i: cut.model for i, cut in slices.items()} == models
+        passes.append((ssa, anew))
+        return slices
+
+    monkeypatch.setattr(GatedSsa, "restart", counted)
+    monkeypatch.setattr(rounds, "slice_loops", compared)
+    bounds = load(build(CHAINS, optimise="-O1")).bounds(options=BoundOptions(workers=0))
+    assert [bound.bound for bound in bounds] == [None, 5]
+    known = {ssa: anew for ssa, anew in reversed(passes) if len(ssa.code.graph.loops) > 1}
+    later = {ssa: anew for ssa, anew in known.items() if ssa.by_itself or ssa.code.pointed}
+    assert {ssa.by_itself for ssa in later} == {True, False}
+    assert all(restarts.count(ssa) < restarts.count(anew) for ssa, anew in later.items())
 
 
 @pytest.mark.slow("compiles programs and proves the bounds of their loops")
