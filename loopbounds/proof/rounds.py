@@ -77,6 +77,7 @@ class ProofRounds:
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; totals are under -1 - loop
     proved: dict[LoopModel, ModelProof] = field(default_factory=dict)  # in this process
     _calls: dict[Hashable, AnyCaller | None] = field(default_factory=dict)  # by shape of the call
+    _ssa: GatedSsa | None = None  # of the first run
     # by model, and by the identity of one of ``_calls``
     _shared_proofs: dict[tuple[LoopModel, int], ModelProof | None] = field(default_factory=dict)
 
@@ -89,17 +90,16 @@ class ProofRounds:
         """Prove ``loops``; the values after other loops stay unknown.
 
         Loops without a bound are tried again with stack addresses tracked separately in each
-        context, then in a call by any caller.
+        context, then in a call by any caller. A later run goes on with the values of the first.
         """
-        ssa = GatedSsa(self.code)
+        ssa = self._ssa = self._ssa or GatedSsa(self.code)
         self._settle(loops, ssa)
         if ssa.spread and any(map(self._is_open, loops)):
             apart = GatedSsa(self.code, by_itself=True, tainted=ssa.first_failed)
             self._settle(loops, apart)
         self._settle_with_pointed_words(loops, ssa.taint.tainted)
         while self._settle_in_one_call(loops):
-            again = GatedSsa(self.code, tainted=ssa.taint.tainted)
-            self._settle(loops, again)
+            self._settle(loops, ssa)
 
     def _settle_with_pointed_words(
         self, loops: Sequence[int], tainted: frozenset[HeaderCell]

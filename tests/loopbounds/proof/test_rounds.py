@@ -87,6 +87,31 @@ def test_later_passes_know_the_words_that_hold_stack_addresses(
     assert all(restarts.count(ssa) < restarts.count(anew) for ssa, anew in later.items())
 
 
+@pytest.mark.slow("compiles a program")
+def test_a_second_run_starts_with_the_values_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As facts about loops do for which others wait: they are proved in a run of their own."""
+    made, again = list[GatedSsa](), list[GatedSsa]()
+    restart, run = GatedSsa.restart, rounds.ProofRounds.run
+
+    def counted(ssa: GatedSsa, tainted: frozenset[HeaderCell]) -> None:
+        made.append(ssa)
+        restart(ssa, tainted)
+
+    def twice(proofs: rounds.ProofRounds, loops: Sequence[int]) -> None:
+        run(proofs, loops)
+        before, first = len(made), dict(proofs.outcomes)
+        run(proofs, loops)
+        again.extend(ssa for ssa in made[before:] if ssa.code is proofs.code and not ssa.by_itself)
+        assert proofs.outcomes == first
+
+    monkeypatch.setattr(GatedSsa, "restart", counted)
+    monkeypatch.setattr(rounds.ProofRounds, "run", twice)
+    bounds = load(build(CHAINS, optimise="-O1")).bounds(options=BoundOptions(workers=0))
+    assert [bound.bound for bound in bounds] == [None, 5]
+    assert made
+    assert not again
+
+
 @pytest.mark.slow("compiles programs and proves the bounds of their loops")
 def test_contexts_share_the_bound_for_any_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a context may reach it; the others have their own, and no bound is larger."""
