@@ -14,6 +14,7 @@ from functools import reduce
 
 from loopbounds.budgets import table
 from loopbounds.nusmv.printing import WIDEST, is_sayable
+from loopbounds.reduction.quotients import with_shorter_words
 from loopbounds.reduction.simplify import influential, replaced, simplified
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
@@ -29,7 +30,7 @@ SHIFTS = frozenset({"shl", "lshr", "ashr"})
 
 def coarsen(model: LoopModel) -> LoopModel:
     """Every run of ``model`` corresponds to a run of the result with as many executions."""
-    model = simplified(_cut(simplified(model)))
+    model = simplified(_cut(simplified(with_shorter_words(model))))
     again = TRUE
     for c in conjuncts(model.again):
         if easy(c):
