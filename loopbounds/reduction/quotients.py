@@ -29,7 +29,8 @@ def with_shorter_words(model: LoopModel) -> LoopModel:
     for term in rewrite.walk([model.again, *(v.next for v in model.state)]):
         most = _most(term)
         if most is not None and rewrite.symbols([term]) <= state:
-            word = sym(f"quotient{len(inputs)}", term.width)
+            number = len(model.inputs) + len(inputs)  # a coarse model may be coarsened again
+            word = sym(f"quotient{number}", term.width)
             inputs.append(word)
             shorter[term] = ite(ule(word, most), word, most)
     if not shorter:
