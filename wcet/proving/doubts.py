@@ -127,7 +127,7 @@ class _Search:
         run: AnalysisRun, name: str, address: int, programs: Sequence[StartProgram]
     ) -> _Search:
         """The worst path as edges of the whole graph, with the cycles of its code."""
-        entry = valued(AnalysisTarget(run, name, address))
+        entry = valued(AnalysisTarget(run, name, address), preemptible=True)
         segments = divided(entry)
         bounds: dict[int, int] = {}
         for segment, program in zip(segments, programs, strict=True):

@@ -17,8 +17,13 @@ from tests.testing.wcet.interrupts import analysed, kernel, latencies
 from wcet.analysis.analysis import analyse as run
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult
+from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.cli import main
+from wcet.latency.view import latency_view
+from wcet.proving.doubts import path_doubts
+from wcet.refinement.refine import refine
+from wcet.reports.references import on_worst_path
 
 SHARED = SummarySettings(contexts=0, least=2, preemptible=0)
 EVERY = tuple(product(range(4), range(2)))  # arguments that a call tells apart
@@ -204,3 +209,17 @@ def test_a_stored_entry_that_hides_tests_is_not_used_where_they_are_followed(
     ]
     assert starts[0] == 1
     assert starts[1] == starts[2] > 2
+
+
+@pytest.mark.slow("several whole analyses")
+def test_other_commands_accept_an_entry_that_hides_tests() -> None:
+    options = AnalysisOptions(("syscall",), "kzm", summary_settings=SHARED)
+    elf, stages = call(ONE), StageLog(verbose=False)
+    analysed_run = AnalysisRun.begin(elf, options, stages)
+    entry = run(elf, options, stages).entries["syscall"]
+    assert path_doubts(analysed_run, 5).cycles == entry.cycles
+    assert refine(elf, options, 5, stages).cycles <= entry.cycles
+    assert on_worst_path(analysed_run, "syscall", entry).graph.nodes == entry.graph.nodes
+    found = latency_view(elf, options, stages, 2)
+    assert len(found.stretches) == 2
+    assert found.stretches[0].stretch.result.cycles <= entry.cycles
