@@ -15,6 +15,7 @@ one such function is called, once, and no access before the call may acknowledge
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ilp.constraints.constraint import Constraint
@@ -67,22 +68,15 @@ Solved = tuple[PreparedPaths, IlpSolution]
 def preemptible_functions(code: AnalysisTarget, program: Program) -> Summaries:
     """``program`` with summaries of functions that test for interrupts, as long as it is too large.
 
-    Each function that has one may call others. A function without a bound from unknown values stays
-    inlined: the entry then has its error.
+    If one of them has no bound from unknown values, all stay inlined: the entry then has its error.
     """
-    found: list[FunctionSummary] = []
-    run, effort, candidates = code.run, Effort(), candidates_of(code, program)
+    run, effort = code.run, Effort()
     tests = run.platform.pending.fields and not run.facts.of(PathStartFact)
+    found: tuple[FunctionSummary, ...] = ()
     if tests and run.options.summary_settings.cycles:
-        while (function := candidates.preemptible()) is not None:
-            inside = as_called(code, function, stacks_of(code, program))
-            summary = _summary(inside, candidates.program, effort)
-            if summary is None:
-                candidates.leave(function)
-                continue
-            candidates.replace_by(function, summary[-1].replacement)
-            found += summary
-    return Summaries(candidates.program, tuple(found), bool(found), effort.cut_off(run))
+        with suppress(WcetError):
+            program, found = _summarised(code, program, effort)
+    return Summaries(program, found, bool(found), effort.cut_off(run))
 
 
 def tests_once(values: ValueResults, predicate: PendingPredicate) -> bool:
@@ -105,16 +99,22 @@ def tests_once(values: ValueResults, predicate: PendingPredicate) -> bool:
     return calls.isdisjoint(reached | acknowledging)
 
 
-def _summary(
+def _summarised(
     code: AnalysisTarget, program: Program, effort: Effort
-) -> tuple[FunctionSummary, ...] | None:
-    """The summary of a function, behind those in it; None if its callers have to see it."""
-    within = preemptible_functions(code, program)
-    try:
-        found = _tried(code, within.program, effort)
-    except WcetError:
-        return None
-    return None if found is None else (*within.found, found)
+) -> tuple[Program, tuple[FunctionSummary, ...]]:
+    """The program with summaries, each behind those of the functions in it. Raises WcetError."""
+    found: list[FunctionSummary] = []
+    candidates = candidates_of(code, program)
+    while (function := candidates.preemptible()) is not None:
+        inside = as_called(code, function, stacks_of(code, program))
+        callees, within = _summarised(inside, candidates.program, effort)
+        summary = _tried(inside, callees, effort)
+        if summary is None:  # its callers have to see it
+            candidates.leave(function)
+            continue
+        candidates.replace_by(function, summary.replacement)
+        found += (*within, summary)
+    return candidates.program, tuple(found)
 
 
 def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSummary | None:
