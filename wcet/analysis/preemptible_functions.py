@@ -61,6 +61,7 @@ from wcet.result_classes.returned_words import returned_words
 
 __all__ = ["preemptible_functions", "tests_once"]
 
+LEVELS = 32
 Counts = tuple[tuple[FactSource, int], ...]  # least executions of limited places
 Solved = tuple[PreparedPaths, IlpSolution]
 
@@ -100,14 +101,17 @@ def tests_once(values: ValueResults, predicate: PendingPredicate) -> bool:
 
 
 def _summarised(
-    code: AnalysisTarget, program: Program, effort: Effort
+    code: AnalysisTarget, program: Program, effort: Effort, levels: int = LEVELS
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
-    """The program with summaries, each behind those of the functions in it. Raises WcetError."""
+    """The program with summaries, each behind those of the functions in it. Raises WcetError.
+
+    ``levels``: of such functions inside each other.
+    """
     found: list[FunctionSummary] = []
     candidates = candidates_of(code, program)
-    while (function := candidates.preemptible()) is not None:
+    while levels and (function := candidates.preemptible()) is not None:
         inside = as_called(code, function, stacks_of(code, program))
-        callees, within = _summarised(inside, candidates.program, effort)
+        callees, within = _summarised(inside, candidates.program, effort, levels - 1)
         summary = _tried(inside, callees, effort)
         if summary is None:  # its callers have to see it
             candidates.leave(function)
