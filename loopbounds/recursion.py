@@ -144,7 +144,7 @@ def _of_component(
             found = activations(program, function, image, members)
             assert found is not None, "it is recursive"
             found, values = _valued(found, image, facts)
-        except ControlFlowError:  # reported when contexts are built
+        except (ControlFlowError, TooManyContexts):  # reported when contexts are built
             return RecursionDepths({}, {})
         each.append(_proved(program, found, values, image, facts, options, NoReplay()))
         if each[-1].reasons:

@@ -30,7 +30,7 @@ from pipeline.costs import WriteBackPool
 from pipeline.timing_model import MemoryLatencies
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["write_back_pool"]
+__all__ = ["victim_cycles", "write_back_pool"]
 
 
 def write_back_pool(
@@ -45,13 +45,9 @@ def write_back_pool(
     ``references``: of each node; ``due``: the cycles charged for one where it stands.
     """
     lines = memory.line_words
-    without = replace(memory, dirty_l1_victims=False)
 
     def victims(reference: Reference) -> int:
-        if reference.kind is not ReferenceKind.LOAD:
-            return 0
-        of_victim = due(reference, memory) - due(reference, without)
-        return int(of_victim == memory.write_back)  # less where an uncached access takes longer
+        return int(victim_cycles(reference, memory, due) > 0)
 
     maintained = _by_node(
         references,
@@ -78,6 +74,20 @@ def write_back_pool(
         dirtied=_by_node(references, dirtied),
         restarts=frozenset(e for e in range(len(graph.edges)) if graph.passed(e)),
     )
+
+
+def victim_cycles(
+    reference: Reference,
+    memory: MemoryLatencies,
+    due: Callable[[Reference, MemoryLatencies], int],
+) -> int:
+    """The cycles of the victim in the charge of a load; 0 if it is no write-back of its own."""
+    if reference.kind is not ReferenceKind.LOAD:
+        return 0
+    without = replace(memory, dirty_l1_victims=False)
+    of_victim = due(reference, memory) - due(reference, without)
+    # less where an uncached access takes longer
+    return of_victim if of_victim == memory.write_back else 0
 
 
 def _level_1(hierarchy: CacheHierarchy, below: CacheGeometry | None) -> int:

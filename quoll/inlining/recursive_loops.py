@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from quoll.arm.status import switches_mode
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
-from quoll.errors import ControlFlowError
 from quoll.facts.applied import AppliedGuidance, FunctionReplacement
 from quoll.facts.contract import CallContract, CallFrame
 from quoll.image.image import Image
@@ -35,7 +34,7 @@ MOST = 2_000  # most contexts of a graph
 Components = Mapping[int, frozenset[int]]  # recursive function -> its mutually recursive functions
 
 
-class TooManyContexts(ControlFlowError):
+class TooManyContexts(Exception):
     """The graph from an entry would be too large."""
 
 
@@ -209,10 +208,7 @@ class _Chains(Expansion):
         active: tuple[int, ...],
     ) -> OpenContext:
         if len(self.draft.contexts) >= MOST:
-            raise TooManyContexts(
-                f"recursion is reached in more than {MOST:,} contexts",
-                where=self.image.place(context.function),
-            )
+            raise TooManyContexts(f"recursion is reached in more than {MOST:,} contexts")
         recursive = context.function in self.components
         context = replace(context, recursive=recursive)
         opened = super()._enter(context, None if recursive else returns, active)

@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 def report(analysis: AnalysisRun, entry: ClassifiedEntry, most: int) -> dict[str, Any]:
     """The printed data of an entry, as JSON."""
     hierarchy = analysis.platform.hierarchy
-    references = list(weighed(entry.graph, entry.classes, entry.counts, entry.memory))
+    references = list(weighed(entry))
     by_class: dict[str, Counter[str]] = {}
     shares: Counter[str] = Counter()
     for w in references:

@@ -7,7 +7,7 @@ line have no set, and are summed up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,10 @@ class CacheUse:
     sets: tuple[tuple[LineUse, ...], ...]
     unknown: LineUse
 
+    def with_unknown(self, cycles: int) -> CacheUse:
+        """The same with more cycles out of lines."""
+        return replace(self, unknown=replace(self.unknown, cycles=self.unknown.cycles + cycles))
+
     def document(self) -> dict[str, Any]:
         """The cache as JSON values: a line is its address, executions and cycles."""
         return {
@@ -84,11 +88,12 @@ def memory_uses(run: AnalysisRun, result: AnalysisResult) -> dict[str, MemoryUse
         classes = on_worst_path(run, name, entry)
         charged = list(charged_references(classes, entry.solution))
         sides = (hierarchy.l1i, hierarchy.l1d)
-        caches = tuple(
+        code, data = (
             cache_use(title, [c for c in charged if c[0].kind in kinds], side)
             for (title, kinds), side in zip(LEVELS, sides, strict=True)
         )
-        found[name] = MemoryUse(caches, waits_of(classes, entry.solution))
+        data = data.with_unknown(classes.dropped.remaining)
+        found[name] = MemoryUse((code, data), waits_of(classes, entry.solution))
     return found
 
 
@@ -97,7 +102,7 @@ def waits_of(classes: ClassifiedEntry, solution: IlpSolution) -> dict[int, dict[
     found: dict[int, dict[int, int]] = {}
     for node, count in enumerate(solution.nodes):
         for reference in classes.classes.references[node] if count else ():
-            cycles = count * due_cycles(reference, classes.memory)
+            cycles = count * classes.due(node, reference)
             if cycles:
                 of_node = found.setdefault(node, {})
                 of_node[reference.insn] = of_node.get(reference.insn, 0) + cycles
@@ -117,7 +122,7 @@ def charged_references(
     due = partial(due_cycles, memory=memory)
     entered = partial(entry_cycles, memory=memory)
     for node, references in enumerate(found.references):
-        yield from _times(references, solution.nodes[node], due)
+        yield from _times(references, solution.nodes[node], partial(classes.due, node))
     for node, references in found.leaving.items():
         yield from _times(references, solution.nodes[node], due)
     for edge, count in enumerate(solution.edges):

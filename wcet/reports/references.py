@@ -5,12 +5,14 @@ The result of a cached entry has no classes; they are computed again here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cache.reference import CacheClassification, Reference
 from pipeline.charge import due_cycles, latencies
+from pipeline.costs import CostCause
 from pipeline.timing_model import MemoryLatencies
+from pipeline.write_backs import victim_cycles
 from quoll.arm.insn import Insn
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import PendingSegment, undivided
@@ -38,6 +40,20 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedVictims:
+    """The nodes whose loads are charged no victims on the path, because few lines are dirty.
+
+    ``remaining``: cycles of victims that are charged at the start of the path instead.
+    """
+
+    nodes: frozenset[int]
+    remaining: int
+
+
+NO_VICTIMS_DROPPED = DroppedVictims(frozenset(), 0)
+
+
+@dataclass(frozen=True, slots=True)
 class ClassifiedEntry:
     """An entry with its classes, executions per node on the worst path, and latencies."""
 
@@ -45,6 +61,13 @@ class ClassifiedEntry:
     classes: CacheClassification
     counts: tuple[int, ...]
     memory: MemoryLatencies
+    dropped: DroppedVictims = NO_VICTIMS_DROPPED
+
+    def due(self, node: int, reference: Reference) -> int:
+        """The cycles that the path is charged for a reference in one execution of ``node``."""
+        gone = node in self.dropped.nodes
+        victim = victim_cycles(reference, self.memory, due_cycles) if gone else 0
+        return due_cycles(reference, self.memory) - victim
 
 
 def on_all_paths(run: AnalysisRun, name: str, address: int) -> ClassifiedEntry:
@@ -68,7 +91,16 @@ def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> Classifie
     execution = next((p.execution for p in result.paths if p.start == segment.start), None)
     rounds = iterations(result.bounds)
     classes = with_bounds(entry, segment, found.classes, rounds, execution)
-    return replace(found, classes=classes, counts=tuple(counts))
+    return replace(found, classes=classes, counts=tuple(counts), dropped=dropped_victims(result))
+
+
+def dropped_victims(entry: EntryResult) -> DroppedVictims:
+    """The victims that the charge of the worst path leaves out (``pipeline.write_backs``)."""
+    costs, solution, cause = entry.costs, entry.solution, CostCause.LOAD_MISS
+    path = costs.on_path(solution.nodes, solution.edges, solution.calls)
+    both = enumerate(zip(costs.nodes, path.nodes, strict=True))
+    nodes = frozenset(node for node, (all_, less) in both if all_[cause] != less[cause])
+    return DroppedVictims(nodes, path.start[cause] - costs.start[cause])
 
 
 def _classified(valued: ValuedCode, part: PendingSegment) -> ClassifiedEntry:
@@ -91,16 +123,14 @@ class WeighedReference:
     cycles: int
 
 
-def weighed(
-    graph: Supergraph, classes: CacheClassification, counts: Sequence[int], memory: MemoryLatencies
-) -> Iterator[WeighedReference]:
+def weighed(entry: ClassifiedEntry) -> Iterator[WeighedReference]:
     """The references of executed nodes, without those past transfers, which edges charge."""
-    for node, count in enumerate(counts):
+    for node, count in enumerate(entry.counts):
         if not count:
             continue
-        insns = graph.nodes[node].block.insns
-        for reference in classes.references[node]:
-            cycles = due_cycles(reference, memory)
+        insns = entry.graph.nodes[node].block.insns
+        for reference in entry.classes.references[node]:
+            cycles = entry.due(node, reference)
             yield WeighedReference(node, insns[reference.insn], reference, count, count * cycles)
 
 

@@ -89,5 +89,7 @@ def test_a_result_excludes_the_way_on(call: str) -> None:
 
 @pytest.mark.parametrize("call", NOT_EXCLUDED)
 def test_a_result_that_does_not_exclude_it(call: str) -> None:
+    """A longer path may be charged fewer victims: at most as many as lines are dirty."""
     early, late = NOT_EXCLUDED[call]
-    assert cycles(call) - cycles("") > early * work("early") + late * work("late")
+    one = min(work("early"), work("late"))
+    assert cycles(call) - cycles("") > early * work("early") + late * work("late") - one / 2
