@@ -75,7 +75,7 @@ def preemptible_functions(code: AnalysisTarget, program: Program) -> Summaries:
     tests = run.platform.pending.fields and not run.facts.of(PathStartFact)
     found: tuple[FunctionSummary, ...] = ()
     if tests and run.options.summary_settings.cycles:
-        with suppress(WcetError):
+        with suppress(WcetError):  # all are inlined then: the entry has its own errors
             program, found = _summarised(code, program, effort)
     return Summaries(program, found, bool(found), effort.cut_off(run))
 
@@ -103,9 +103,9 @@ def tests_once(values: ValueResults, predicate: PendingPredicate) -> bool:
 def _summarised(
     code: AnalysisTarget, program: Program, effort: Effort, levels: int = LEVELS
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
-    """The program with summaries, each behind those of the functions in it. Raises WcetError.
+    """``program`` with summaries, and these summaries, callees before their callers.
 
-    ``levels``: of such functions inside each other.
+    ``levels``: the most functions with such summaries that call one another. Raises WcetError.
     """
     found: list[FunctionSummary] = []
     candidates = candidates_of(code, program)

@@ -61,7 +61,7 @@ int main(unsigned *a, unsigned *b) {
 def test_later_passes_know_the_words_that_hold_stack_addresses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Their models are those of a pass that finds these words itself, by more restarts."""
+    """A pass that finds these words itself, by more restarts, has the same models."""
     restarts, passes = list[GatedSsa](), list[tuple[GatedSsa, GatedSsa]]()
     restart = GatedSsa.restart
 
