@@ -195,10 +195,12 @@ class PreparedStore:
         return key_of("costs", key, replaced, left_out=LEFT_OUT)
 
     def is_final(self, bound: LoopBound) -> bool:
-        """Whether a bound is final: proved, or with a failed proof within its time limit."""
-        if not bound.final or (bound.bound is None and not self._parameters):
-            return False
-        return bound.method not in ("", "fact") or bound.seconds < self._query
+        """Whether a bound is settled, and there is one, or a parameter may give one."""
+        return self.is_settled(bound) and (bound.bound is not None or self._parameters)
+
+    def is_settled(self, bound: LoopBound) -> bool:
+        """Whether a bound is proved, or its proof failed within its time limit, so finally."""
+        return bound.final and (bound.method not in ("", "fact") or bound.seconds < self._query)
 
 
 def relocated(

@@ -148,8 +148,8 @@ class Effort:
 
     def cut_off(self, run: AnalysisRun) -> bool:
         """Whether the clock may have cut off one of them."""
-        final = all(map(run.store.is_final, self.bounds))
-        return not (final and all(one.optimal for one in self.solutions))
+        settled = all(map(run.store.is_settled, self.bounds))
+        return not (settled and all(one.optimal for one in self.solutions))
 
 
 @dataclass(frozen=True, slots=True)
