@@ -7,16 +7,14 @@ follow, and joins states that they keep apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from enum import Enum
 from math import gcd
 
-from cache.data_cache import DataAddresses
 from cache.executed.data_misses import Place
 from quoll.intervals.strided_interval import ValueSet
-from quoll.value_analysis.value_results import SymbolicAddress
 
-__all__ = ["FollowedAddresses", "ReachedAddresses", "Transfer", "first_byte"]
+__all__ = ["ReachedAddresses", "Transfer", "first_byte"]
 
 
 class Transfer(Enum):
@@ -81,32 +79,3 @@ class ReachedAddresses:
     def known(self) -> dict[Place, ValueSet]:
         """The addresses by instruction; those that may access any are left out."""
         return {place: at for place, at in self._found.items() if at is not None}
-
-
-class FollowedAddresses:
-    """``values`` of a graph whose whole paths were followed, with the addresses ``reached`` there.
-
-    Implements ``cache.data_cache.DataAddresses``.
-    """
-
-    def __init__(self, values: DataAddresses, reached: Mapping[Place, ValueSet]) -> None:
-        self._values, self._reached = values, reached
-
-    def access(self, node: int, insn: int) -> ValueSet | None:
-        """As ``DataAddresses.access``."""
-        reached, known = self._reached.get((node, insn)), self._values.access(node, insn)
-        if reached is None or (known and known.high - known.low < reached.high - reached.low):
-            return known
-        return reached
-
-    def origin(self, node: int, insn: int) -> SymbolicAddress | None:
-        """As ``DataAddresses.origin``."""
-        return self._values.origin(node, insn)
-
-    def aliases(self, edge: int) -> Mapping[int, int]:
-        """As ``DataAddresses.aliases``."""
-        return self._values.aliases(edge)
-
-    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
-        """As ``DataAddresses.stride``."""
-        return self._values.stride(node, insn, inside)

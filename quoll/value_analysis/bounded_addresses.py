@@ -16,7 +16,7 @@ that control may reach in another order has no known words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import gcd
 from typing import NamedTuple, Protocol, TypeAlias
@@ -25,7 +25,7 @@ from quoll.abstract_domain.terms import MASK, SIGN
 from quoll.graph.dominators import reverse_postorder
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.intervals.strided_interval import ANY, ValueSet, join
-from quoll.value_analysis.value_results import SymbolicAddress
+from quoll.value_analysis.narrowed_addresses import AddressValues, NarrowedAddresses
 
 __all__ = ["BoundedAddresses", "SymbolValues"]
 
@@ -35,16 +35,8 @@ WIDE = 4095  # bytes: a range of fewer is one of lines that may all be persisten
 DEEPEST = 50  # loops inside each other; a deeper nest is not followed
 
 
-class SymbolValues(Protocol):
+class SymbolValues(AddressValues, Protocol):
     """The results of the value analysis about symbols and addresses."""
-
-    def access(self, node: int, insn: int) -> ValueSet | None: ...
-
-    def origin(self, node: int, insn: int) -> SymbolicAddress | None: ...
-
-    def aliases(self, edge: int) -> Mapping[int, int]: ...
-
-    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None: ...
 
     def arriving_word(self, edge: int, symbol: int) -> ValueSet: ...
 
@@ -95,17 +87,19 @@ class _Sum(NamedTuple):
 _Known: TypeAlias = dict[int, _Sum]  # by symbol
 
 
-class BoundedAddresses:
+class BoundedAddresses(NarrowedAddresses):
     """The addresses of ``values``, narrower where ``iterations`` of loops give an end.
 
-    ``iterations``: the most executions of loop headers per entry. Implements
-    ``cache.data_cache.DataAddresses``.
+    ``iterations``: the most executions of loop headers per entry.
     """
 
     def __init__(
         self, graph: Supergraph, values: SymbolValues, iterations: Mapping[int, int]
     ) -> None:
-        self._graph, self._values, self._iterations = graph, values, iterations
+        found: dict[tuple[int, int], ValueSet] = {}
+        super().__init__(values, found)
+        self._found = found
+        self._graph, self._symbols, self._iterations = graph, values, iterations
         order = reverse_postorder(
             [[graph.edges[e].dst for e in out] for out in graph.successors], graph.entry
         )
@@ -113,7 +107,6 @@ class BoundedAddresses:
         self._header = {loop.header: loop for loop in graph.loops if self._regular(loop)}
         # by header: the change of each word in one iteration, if it is known
         self._advances: dict[int, dict[int, _Sum | None]] = {}
-        self._narrower: dict[tuple[int, int], ValueSet] = {}
         for nest in self._nests():
             if self._levels(nest) <= DEEPEST:
                 self._follow(nest)
@@ -121,23 +114,7 @@ class BoundedAddresses:
     @property
     def gain(self) -> bool:
         """Whether any address is narrower."""
-        return bool(self._narrower)
-
-    def access(self, node: int, insn: int) -> ValueSet | None:
-        """As ``ValueResults.access``."""
-        return self._narrower.get((node, insn)) or self._values.access(node, insn)
-
-    def origin(self, node: int, insn: int) -> SymbolicAddress | None:
-        """As ``ValueResults.origin``."""
-        return self._values.origin(node, insn)
-
-    def aliases(self, edge: int) -> Mapping[int, int]:
-        """As ``ValueResults.aliases``."""
-        return self._values.aliases(edge)
-
-    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
-        """As ``ValueResults.stride``."""
-        return self._values.stride(node, insn, inside)
+        return bool(self._found)
 
     def _regular(self, loop: SuperLoop) -> bool:
         """Whether the loop is entered at its header alone, over an edge."""
@@ -177,7 +154,7 @@ class BoundedAddresses:
         return (i for i, insn in enumerate(insns) if insn.memory is not None)
 
     def _wide(self, node: int, insn: int) -> bool:
-        known = self._values.access(node, insn)
+        known = self._symbols.access(node, insn)
         return known is not None and known.high - known.low > WIDE
 
     def _follow(self, nest: SuperLoop) -> None:
@@ -193,9 +170,9 @@ class BoundedAddresses:
                 continue
             found = self._with_words(node, words)
             for insn in wide:
-                now, before = found.get(insn), self._values.access(node, insn)
+                now, before = found.get(insn), self._symbols.access(node, insn)
                 if now and before and now.high - now.low < before.high - before.low:
-                    self._narrower[node, insn] = now
+                    self._found[node, insn] = now
 
     def _with_words(
         self, node: int, words: Mapping[int, tuple[ValueSet, ...]]
@@ -205,7 +182,7 @@ class BoundedAddresses:
         known = {s: parts for s, parts in words.items() if s not in apart[SPLIT:]}
         found: dict[int, ValueSet] = {}
         for number, chosen in enumerate(product(*known.values())):
-            here = self._values.accesses_with(node, dict(zip(known, chosen, strict=True)))
+            here = self._symbols.accesses_with(node, dict(zip(known, chosen, strict=True)))
             if number:
                 found = {i: join(found[i], here[i]) for i in found.keys() & here.keys()}
             else:
@@ -216,7 +193,7 @@ class BoundedAddresses:
         """The words of ``symbol`` of the header on entry; None if they are unknown."""
         found: _Sum | None = None
         for edge in loop.entries:
-            known = self._values.arriving_word(edge, symbol)
+            known = self._symbols.arriving_word(edge, symbol)
             if known == ANY:
                 return None
             here = _Sum(CONSTANT, known.low, known.high, known.stride)
@@ -230,7 +207,7 @@ class BoundedAddresses:
 
     def _advancing(self, loop: SuperLoop) -> Iterable[int]:
         """The symbols of the header that iterations may advance."""
-        return {s: None for e in loop.backs for s in self._values.aliases(e)}
+        return {s: None for e in loop.backs for s in self._symbols.aliases(e)}
 
     def _advances_of(self, loop: SuperLoop, wanted: _Known) -> _Known:
         """The known changes in one iteration of those symbols of the header that are ``wanted``.
@@ -279,7 +256,7 @@ class BoundedAddresses:
     def _along(self, edge: int, known: _Known) -> _Known:
         """The known words behind ``edge``, along which symbols change."""
         found: _Known = {}
-        for symbol, term in self._values.aliases(edge).items():
+        for symbol, term in self._symbols.aliases(edge).items():
             base, offset = term >> 32, term & MASK
             if base == CONSTANT:
                 found[symbol] = _Sum(CONSTANT, offset, offset, 0)

@@ -25,7 +25,6 @@ from cache.classify import ClassifiedFetches
 from cache.data_cache import DataAddresses
 from cache.executed.access_trace import TracedCode
 from cache.executed.counted_misses import with_misses
-from cache.executed.reached_addresses import FollowedAddresses
 from cache.geometry import CacheHierarchy
 from cache.locked import NOT_LOCKED
 from cache.reference import CacheClassification
@@ -63,6 +62,7 @@ from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import PendingSegment, SegmentValues, from_place, segments, undivided
 from quoll.value_analysis.bounded_addresses import BoundedAddresses
 from quoll.value_analysis.inlined import InlinedValues, inlined
+from quoll.value_analysis.narrowed_addresses import NarrowedAddresses
 from quoll.value_analysis.status_words import check_status_words
 from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entries import platform_entry
@@ -471,7 +471,7 @@ def with_bounds(
     whole = part.start is None and len(part.graph.nodes) == len(valued.graph.nodes)
     misses = execution.misses if whole and execution is not None else None
     if misses is not None and misses.addresses:
-        addresses = FollowedAddresses(narrower, misses.addresses)
+        addresses = NarrowedAddresses(narrower, misses.addresses)
     if classes is None or addresses is not None:
         classes = (fetches or _fetches(valued, part)).with_data(
             values if addresses is None else addresses

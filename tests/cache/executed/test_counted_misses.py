@@ -12,7 +12,7 @@ import pytest
 from cache.classify import classify
 from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from cache.executed.counted_misses import with_misses
-from cache.executed.reached_addresses import FollowedAddresses, Transfer
+from cache.executed.reached_addresses import Transfer
 from cache.geometry import CacheGeometry, CacheHierarchy
 from cache.policy import ReplacementPolicy
 from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
@@ -20,6 +20,7 @@ from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import AccessKind, Insn
 from quoll.cfg.cfg import Block
 from quoll.intervals.strided_interval import ValueSet, progression
+from quoll.value_analysis.narrowed_addresses import NarrowedAddresses
 from tests.testing.cache.graphs import DATA, Program, Words, in_one_block, pool, random_program
 from tests.testing.cache.walks import L1, STEPS, Walk, hierarchy
 from tests.testing.harness.cases import cases
@@ -180,7 +181,7 @@ def test_counts_cover_concrete_caches() -> None:
         paths = [walk(plain, own).run_recorded() for own in seeds]
         code = TracedCode(program.graph, program, caches)
         trace, edges = joined(code, program, paths, random)
-        known = FollowedAddresses(program, trace.misses.addresses)
+        known = NarrowedAddresses(program, trace.misses.addresses)
         narrower += len(trace.misses.addresses)
         classes = plain if random.random() < 0.3 else classify(program.graph, known, caches)
         classes = with_misses(classes, program.graph, trace.misses, edges)
