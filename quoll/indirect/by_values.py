@@ -1,9 +1,9 @@
 """Resolves indirect transfers by values alone: return, call or jump, and the targets.
 
 A write of the pc is a return if the written word is the entry value of lr. It is a call if lr then
-holds the address of the next instruction. If the word is not one constant, an index may select it
-(``quoll.indirect.tables``): the index is a symbol with few values at some earlier place, on which
-the written word depends.
+holds the address of the next instruction, unless the target is read there: a table follows, and no
+code. If the word is not one constant, an index may select it (``quoll.indirect.tables``): the index
+is a symbol with few values at some earlier place, on which the written word depends.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ def resolve(values: LocalValues, block: int) -> TransferResolution | UnknownTarg
     nearest = next(paths)  # the transfer alone: its block is reached
     found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, *nearest)
     if found is not None:
+        kind = "jump" if found.reads(last.next) else kind
         return TransferResolution(kind, found.targets, found.table)
     return _unknown(values, leave)
 

@@ -214,12 +214,13 @@ class LocalResolver:
                 found = selected(interpreter, [(path, leave)])
             else:
                 found = TargetSelection((constant,), None)
-            if found is not None and (best is None or found.distinct < best[0].distinct):
-                best = found, calls
-            if constant is not None or (found is not None and found.table is not None):
+            if found is not None and (best is None or found.order < best[0].order):
+                best = found, calls and not found.reads(last.next)
+            if constant is not None:
                 break
         else:
-            best = _by_magnitude(interpreter, paths) or best
+            if best is None or best[0].table is None:
+                best = _by_magnitude(interpreter, paths) or best
         if best is None or environment.stacks:  # pointers into a switched stack are unknown
             return None
         choice, calls = best

@@ -39,15 +39,29 @@ LONGEST_INSTRUCTION = 4  # bytes
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
-    """One target per value of the index, in index order; ``table`` is the first entry's address."""
+    """One target per value of the index, in index order.
+
+    ``table`` is the address of the first entry, and ``end`` the address after the first byte of the
+    last one.
+    """
 
     targets: tuple[int, ...]
     table: int | None
+    end: int | None = None
 
     @property
     def distinct(self) -> int:
         """The number of different targets."""
         return len(set(self.targets))
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        """Less for a selection of fewer targets, or of as many that come from a table."""
+        return self.distinct, self.table is None
+
+    def reads(self, address: int) -> bool:
+        """Whether the entry at ``address`` is one of the table."""
+        return self.table is not None and self.end is not None and self.table <= address < self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +146,17 @@ def _words(term: int, facts: Facts) -> ValueSet:
 def selected(
     interpreter: PathInterpreter, paths: Iterable[tuple[TransferPath, BlockExit | None]]
 ) -> TargetSelection | None:
-    """Targets and table, from the shortest path on which an index selects among them.
+    """The fewest targets among which an index selects on one of the paths, and their table.
 
-    Each path comes with its exit, None if the transfer is not made.
-
-    An offset loaded from a table selects too, but its interval hides gaps between the entries; a
-    longer path, which includes the load, is better.
+    Each path comes with its exit, None if the transfer is not made. Each result covers all
+    executions. A longer path may include the load of an offset, whose interval hides gaps between
+    the entries, or the word that a branch limits and of which the index is a copy or a multiple.
     """
     best: TargetSelection | None = None
     for path, leave in paths:
         found = None if leave is None else _by_index(interpreter, path, leave)
-        if found is None:
-            continue
-        if best is None or found.distinct < best.distinct:
+        if found is not None and (best is None or found.order < best.order):
             best = found
-        if found.table is not None:
-            break
     return best
 
 
@@ -226,7 +235,9 @@ def _select(
     table = _table(loads)
     if table is not None and any(table.low <= target & ~1 <= table.high for target in targets):
         return None
-    return TargetSelection(tuple(targets), None if table is None else table.low)
+    if table is None:
+        return TargetSelection(tuple(targets), None)
+    return TargetSelection(tuple(targets), table.low, table.high + 1)
 
 
 def _table(loads: list[list[dict[int, KnownAddress]]]) -> ValueSet | None:
