@@ -127,6 +127,7 @@ FOUND_BY = {
     )),
     "54": FoundBy((), (
         "tests/wcet/proving/test_preserved_words.py", "tests/wcet/proving/test_invariants.py",
+        "tests/wcet/proving/test_established_words.py",
         "tests/wcet/analysis/test_entry_invariants.py",
     )),
     "53": FoundBy((), ("tests/wcet/analysis/test_masked_paths.py",)),
@@ -134,8 +135,10 @@ FOUND_BY = {
         "tests/loopbounds/execution/test_monotone_words.py",
         "tests/loopbounds/execution/test_together.py",
     )),
-    "58": FoundBy((), (  # rule 25
+    "58": FoundBy((), (  # rules 21 and 25
         "tests/wcet/result_classes/test_class_bounds.py",
+        "tests/wcet/analysis/test_switches_with_tests.py",
+        "tests/wcet/analysis/test_preemptible_functions.py",
     )),
     "40": FoundBy((), (
         "tests/test_recipes.py", "tests/quoll/test_assumptions.py",

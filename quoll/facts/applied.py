@@ -114,7 +114,9 @@ class FunctionReplacement:
     matters. ``reads``: the words of its callers that it may read.
     ``result``: the possible words of r0 when it returns; None if they are not known. ``returns``:
     False if ``cycles`` are the rest of the path. ``tests``: with an interrupt that is pending from
-    the call or from its arrival in the function on, which may acknowledge it.
+    the call or from its arrival in the function on, which may acknowledge it. Without hiding tests,
+    a function ``assumes_pending`` if its tests see such an interrupt, and ``acknowledges`` if it
+    may acknowledge one.
     """
 
     cycles: int | None
@@ -132,6 +134,8 @@ class FunctionReplacement:
     result: ValueSet | None = None
     returns: bool = True
     tests: bool = False
+    assumes_pending: bool = False
+    acknowledges: bool = False
 
 
 @dataclass(frozen=True, slots=True)

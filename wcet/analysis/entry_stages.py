@@ -117,13 +117,15 @@ class PathOrigin:
 
     ``switching``: the functions that switch contexts and are being bounded, the outermost first.
     ``stacks``: the stacks to which the surrounding code switches. ``masked``: whether interrupts
-    are masked at the first instruction; None if the entry decides.
+    are masked at the first instruction; None if the entry decides. ``acknowledged``: surrounding
+    code may have acknowledged the interrupt, so that tests may show none.
     """
 
     arrival: Arrival = Arrival.ENTRY
     switching: tuple[int, ...] = ()
     stacks: StackSpans = NO_STACKS
     masked: bool | None = None
+    acknowledged: bool = False
 
     @property
     def enters(self) -> bool:
@@ -300,11 +302,11 @@ def _refuse_not_so(invariant: LocatedInvariant, image: Image) -> None:
 def divided(valued: ValuedCode) -> list[PendingSegment]:
     """The segments of paths to be bounded: one, unless code tests for interrupts (rule 21).
 
-    One, too, if a function has a summary with its tests: it may acknowledge the interrupt, and all
-    paths are bounded then.
+    One, too, if a function outside of the graph may acknowledge the interrupt: all paths are
+    bounded then.
     """
     run, graph, values = valued.code.run, valued.graph, valued.values
-    tested = any(one.tests for one in graph.guidance.replaced.values())
+    tested = any(one.tests or one.acknowledges for one in graph.guidance.replaced.values())
     if valued.code.origin.arrival is Arrival.FUNCTION or tested:
         return [undivided(graph)]
     tests = pending_tests(valued)
@@ -336,7 +338,7 @@ def assumed_by_segments(
 def pending_tests(valued: ValuedCode) -> PendingTests | None:
     """The tests that a pending interrupt decides; none on the interrupt path (rule 32)."""
     predicate = valued.code.run.platform.pending
-    if not predicate.fields:
+    if not predicate.fields or valued.code.origin.acknowledged:
         return None
     serves = on_interrupt_path(valued)
     tests = find_pending_tests(

@@ -83,18 +83,23 @@ def preemptible_functions(code: AnalysisTarget, program: Program) -> Summaries:
 def tests_once(values: ValueResults, predicate: PendingPredicate) -> bool:
     """Whether each path calls one function with tests in its summary at most.
 
-    No access on the way to the call may acknowledge the interrupt.
+    No access on the way to the call, or to a function whose tests see an interrupt that is pending,
+    may acknowledge it.
     """
     graph, replaced = values.graph, values.graph.guidance.replaced
-    calls = {
-        number
-        for number, node in enumerate(graph.nodes)
-        if any(replaced[callee].tests for callee in node.block.passes) and values.reached(number)
-    }
+    calls, before = set[int](), set[int]()
+    for number, node in enumerate(graph.nodes):
+        callees = [replaced[callee] for callee in node.block.passes]
+        if not callees or not values.reached(number):
+            continue
+        if any(one.tests or one.assumes_pending for one in callees):
+            calls.add(number)
+        if any(one.tests or one.acknowledges for one in callees):
+            before.add(number)
     if not calls:
         return True
     acknowledging = acknowledging_nodes(values, predicate).all
-    before = calls | acknowledging
+    before |= acknowledging
     after = [graph.edges[e].dst for node in before for e in graph.successors[node]]
     reached = closure(after, lambda node: (graph.edges[e].dst for e in graph.successors[node]))
     return calls.isdisjoint(reached | acknowledging)

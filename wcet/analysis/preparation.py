@@ -48,8 +48,10 @@ from wcet.analysis.summaries import (
     FunctionSummary,
     Summaries,
     SwitchPaths,
+    acknowledges,
     candidates_of,
     context_switches,
+    passed,
     shared_functions,
 )
 
@@ -85,17 +87,21 @@ class ValuedEntry(ValuedCode):
         return tuple(one for one in found if one is not None)
 
 
-def valued(code: AnalysisTarget, *, preemptible: bool = False) -> ValuedEntry:
+def valued(
+    code: AnalysisTarget, *, preemptible: bool = False, acknowledged: bool = False
+) -> ValuedEntry:
     """The stages from the binary to values.
 
     They start again if stores change bytes that were assumed constant. ``preemptible``: functions
     with tests for interrupts may have a summary, too; it replaces the tests that are in them.
+    ``acknowledged``: functions that switch contexts may be called behind an access that
+    acknowledges an interrupt.
     """
     while True:
         code, as_loaded = _started(code)
         reached = programmed(code)
         refuse_bare_offsets(reached, code.run.image, code.run.facts)
-        switches = context_switches(code, reached, prepare, _followed)
+        switches = context_switches(code, reached, prepare, _followed, acknowledged=acknowledged)
         shared = shared_functions(code, switches.program)
         tested = Summaries(shared.program, (), solved=False, cut_off=False)
         if preemptible and candidates_of(code, switches.program).too_large:
@@ -108,7 +114,7 @@ def valued(code: AnalysisTarget, *, preemptible: bool = False) -> ValuedEntry:
         code = replace(code, run=replace(code.run, image=image))
     run, graph, values = code.run, found.graph, found.values
     if not tests_once(values, run.platform.pending):
-        return valued(code)
+        return valued(code, acknowledged=acknowledged or not tested.found)
     refuse_returns_to_code(graph, run.image, values, run.facts, run.exits)
     if run.platform.hierarchy.aligned:
         refuse_unaligned(values, run.image)
@@ -185,7 +191,13 @@ def _followed(code: AnalysisTarget) -> SwitchPaths:
     inside = BoundedGraph(entry.graph, found.bounds)
     of_loops = (assumption for bound in found.bounds for assumption in bound.assumed)
     cut_off = entry.cut_off or not all(map(code.run.store.is_final, found.bounds))
-    return SwitchPaths((inside,), (*entry.assumptions, *of_loops), entry.unmasking, cut_off)
+    return SwitchPaths(
+        (inside,),
+        (*entry.assumptions, *of_loops),
+        entry.unmasking,
+        cut_off,
+        acknowledges=acknowledges(entry),
+    )
 
 
 def prepare(code: AnalysisTarget) -> Prepared:
@@ -215,7 +227,16 @@ def prepared(entry: ValuedEntry) -> Prepared:
         entry.never_returning,
         entry.solved,
         entry.cut_off,
+        assumes_pending=_assumes_pending(entry, parts),
+        acknowledges=acknowledges(entry),
     )
+
+
+def _assumes_pending(entry: ValuedEntry, parts: Sequence[PendingSegment]) -> bool:
+    """Whether tests on the paths, or in functions that are passed, see a pending interrupt."""
+    first = parts[0]
+    by_tests = first.start is None and first.graph is not entry.graph
+    return by_tests or any(one.tests or one.assumes_pending for one in passed(entry.graph))
 
 
 def assumed_by(

@@ -102,7 +102,7 @@ class Prepared:
 
     ``solved``: other programs were solved before, which read facts and parameters, too: its costs
     contain their solutions. ``cut_off``: the clock may have cut off one of these, or a proof for
-    one.
+    one. ``assumes_pending`` and ``acknowledges`` as in ``FunctionReplacement``.
     """
 
     paths: tuple[PreparedPaths, ...]
@@ -113,6 +113,8 @@ class Prepared:
     never_returning: tuple[str, ...] = ()  # functions, each with its evidence
     solved: bool = False
     cut_off: bool = False
+    assumes_pending: bool = False
+    acknowledges: bool = False
 
     @property
     def hides_tests(self) -> bool:

@@ -66,10 +66,12 @@ __all__ = [
     "FunctionSummary",
     "Summaries",
     "SwitchPaths",
+    "acknowledges",
     "as_called",
     "candidates_of",
     "context_switches",
     "fixes_callers",
+    "passed",
     "path_ends",
     "shared_functions",
     "stacks_of",
@@ -93,12 +95,14 @@ class BoundedGraph:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
-    """The paths of a function that switches contexts, without cycles; fields as in ``Prepared``."""
+    """The paths of a function that switches contexts; the other fields as in ``Prepared``."""
 
     paths: tuple[BoundedGraph, ...]
     assumptions: tuple[Assumption, ...]
     unmasking: tuple[int, ...]
     cut_off: bool
+    assumes_pending: bool = False
+    acknowledges: bool = False
 
 
 Follow = Callable[[AnalysisTarget], SwitchPaths]
@@ -276,7 +280,7 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
         return _Rejected.DEPENDS
     graph, values = found.graph, found.values
     valued = ValuedCode(code, graph, values)
-    if acknowledging_nodes(values, run.platform.pending).all:
+    if acknowledges(valued) or any(one.assumes_pending for one in passed(graph)):
         return _Rejected.TESTS
     given_back = values.preserved_registers()
     if not given_back >= CALLEE_SAVED:
@@ -373,6 +377,19 @@ def _provisional(
     return FunctionSummary(function, replacement, (), (), unbounded=error)
 
 
+def passed(graph: Supergraph) -> tuple[FunctionReplacement, ...]:
+    """The functions that are called in ``graph`` and are outside of it."""
+    callees = dict.fromkeys(callee for node in graph.nodes for callee in node.block.passes)
+    return tuple(graph.guidance.replaced[callee] for callee in callees)
+
+
+def acknowledges(valued: ValuedCode) -> bool:
+    """Whether code, or a function outside of its graph, may acknowledge an interrupt."""
+    replaced = any(one.tests or one.acknowledges for one in passed(valued.graph))
+    pending = valued.code.run.platform.pending
+    return replaced or bool(acknowledging_nodes(valued.values, pending).all)
+
+
 def path_ends(graph: Supergraph) -> tuple[Insn, ...]:
     """The instructions at which paths end in a function or in the functions that it passes."""
     blocks = (graph.nodes[n].block for n in graph.exits)
@@ -399,7 +416,12 @@ def fixes_callers(code: AnalysisTarget) -> bool:
 
 
 def context_switches(
-    code: AnalysisTarget, program: Program, prepare: Prepare, follow: Follow
+    code: AnalysisTarget,
+    program: Program,
+    prepare: Prepare,
+    follow: Follow,
+    *,
+    acknowledged: bool = False,
 ) -> Summaries:
     """``program`` with the cycles of the functions in it that switch contexts.
 
@@ -408,7 +430,7 @@ def context_switches(
     a path may end in the function, or the function returns when the thread runs again, with unknown
     memory, caches and pipeline. So the bound of a caller covers both the path up to the switch and
     the path after the call. The same holds for the handler that an svc enters: it may leave to user
-    mode, or return.
+    mode, or return. ``acknowledged``: interrupts may be acknowledged before a call.
     """
     replaced = dict(program.guidance.replaced)
     blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
@@ -423,7 +445,12 @@ def context_switches(
         function = called if handler is None else handler
         _refuse_in_itself(code, function, handler, program.entries)
         arrival = Arrival.SWITCH if handler is None else Arrival.HANDLER
-        origin = PathOrigin(arrival, (*code.origin.switching, function), stacks)
+        origin = PathOrigin(
+            arrival,
+            (*code.origin.switching, function),
+            stacks,
+            acknowledged=acknowledged or code.origin.acknowledged,
+        )
         inside = AnalysisTarget(run, run.image.place(function), function, origin)
         if code.run.options.summary_settings.cycles:
             switch, cycles = _with_cycles(inside, prepare(inside))
@@ -453,7 +480,14 @@ def _with_cycles(code: AnalysisTarget, prepared: Prepared) -> tuple[SwitchPaths,
     bounds = [bound for paths in prepared.paths for bound in paths.bounds]
     effort = Effort(bounds, [one.solution for one in found])
     cut_off = prepared.cut_off or effort.cut_off(code.run)
-    switch = SwitchPaths(graphs, assumptions, prepared.unmasking, cut_off)
+    switch = SwitchPaths(
+        graphs,
+        assumptions,
+        prepared.unmasking,
+        cut_off,
+        prepared.assumes_pending,
+        prepared.acknowledges,
+    )
     return switch, max(one.cycles for one in found)
 
 
@@ -461,7 +495,10 @@ def _of_switch(function: int, switch: SwitchPaths, known: FunctionReplacement) -
     """The summary of a function that switches contexts; ``known``: the one without ends."""
     nodes = [(p.graph, n) for p in switch.paths for n in p.graph.exits]
     replacement = replace(
-        known, exits=tuple({graph.nodes[n].block.last: None for graph, n in nodes})
+        known,
+        exits=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
+        assumes_pending=switch.assumes_pending,
+        acknowledges=switch.acknowledges,
     )
     return FunctionSummary(
         function, replacement, switch.paths, switch.assumptions, unmasking=switch.unmasking
