@@ -58,12 +58,14 @@ def bound_entry(
     seconds: float | None = None,
     place: Callable[[int], str] = hex,
     known: WorstCase | None = None,
+    with_path: bool = True,
 ) -> EntryBound:
     """The bound of the longest path; ``values``: the parameters with a number.
 
     ``execution``: the concrete execution, if known. ``exclusions``: edges that no execution takes
     together; a parametric bound does not use them, nor those of the costs. ``known``: a cached
-    solution of the same program, with or without its constraints.
+    solution of the same program, with or without its constraints. ``with_path``: as for
+    ``worst_case``; a parametric bound has its example's path in any case.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -76,7 +78,7 @@ def bound_entry(
         if worst is None or (constraints and wrong(worst, graph, stated, constraints)):
             worst = worst_case(
                 graph, costs, stated, constraints, limits, execution, exclusions,
-                solver=solver, seconds=seconds, place=place,
+                solver=solver, seconds=seconds, place=place, with_path=with_path,
             )  # fmt: skip
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)
     costs = costs.without_exclusions()

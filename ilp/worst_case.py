@@ -56,8 +56,9 @@ def worst_case(
     solver: Solver,
     seconds: float | None = None,
     place: Callable[[int], str] = hex,
+    with_path: bool = True,
 ) -> WorstCase:
-    """The longest path through ``graph``.
+    """The longest path through ``graph``; without ``with_path`` only its bound and counts.
 
     ``limits`` apply to the whole path. ``execution``: the concrete execution, if known: no path
     takes an edge more often. ``exclusions``: edges that no execution takes together. ``seconds``
@@ -77,6 +78,9 @@ def worst_case(
     for _ in range(CUT_ITERATIONS):
         model = ipet.model.with_rows(cuts)
         proof = proved_maximum(ipet, solver, seconds, cuts)
+        if not with_path:
+            path = WorstPath((), 0, "no path was asked for")
+            break
         path = realise(ipet, costs, constraints, proof, inside)
         if execution is not None and proof.values is not None:
             path = _of_execution(path, ipet.edge_counts(proof.values) == execution.edges)

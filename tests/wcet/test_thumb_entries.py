@@ -14,7 +14,7 @@ from quoll.recordings.trace import End
 from tests.testing.quoll.building import build
 from tests.testing.quoll.recordings import Run as Ran
 from tests.testing.quoll.recordings import recording
-from wcet.analysis.interrupts import serves_interrupts
+from wcet.analysis.interrupts import InterruptCode, serves_interrupts
 from wcet.cli import main
 from wcet.platforms.platform_model import load
 
@@ -86,8 +86,8 @@ def test_documents_name_the_first_instruction(elf: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("bit", [0, 1])
 def test_the_interrupt_path_is_known_by_either_address(elf: Path, bit: int) -> None:
     image, board = Image.load(elf), load("cubieboard")
-    assert serves_interrupts(image, board, NO_FACTS, frozenset(), CODE | bit)
-    assert serves_interrupts(image, board, NO_FACTS, frozenset(), ROUND[0] | bit)
+    assert serves_interrupts(image, board, NO_FACTS, frozenset(), CODE | bit, InterruptCode())
+    assert serves_interrupts(image, board, NO_FACTS, frozenset(), ROUND[0] | bit, InterruptCode())
 
 
 def test_the_bit_is_kept_for_what_is_called(elf: Path) -> None:

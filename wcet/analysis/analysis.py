@@ -27,8 +27,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.processes.futures import Future, submit
 from quoll.processes.parallel_map import parallel_map
-from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.configuration import configuration
+from wcet.analysis.analysis_options import AnalysisOptions, configuration
 from wcet.analysis.fact_evidence import (
     FactEvidence,
     FactStatus,
@@ -188,6 +187,9 @@ def cached_entry(run: AnalysisRun, name: str, address: int) -> Prepared | None:
 def computed(run: AnalysisRun, name: str, address: int) -> tuple[Prepared, ValuedEntry]:
     """The results of the stages before the integer program, and the values among them.
 
+    With provisional bounds of loops they are cut off, so that they are not stored; so are all that
+    a survey gets from summaries, whose bounds have no classes of results there.
+
     The stages are imported here: a cached entry needs none of them, and they are half of a start's
     imports.
     """
@@ -195,7 +197,9 @@ def computed(run: AnalysisRun, name: str, address: int) -> tuple[Prepared, Value
     from wcet.analysis.preparation import prepared, valued
 
     entry = valued(AnalysisTarget(run, name, address), preemptible=True)
-    return prepared(entry), entry
+    found = prepared(entry)
+    provisional = run.loops is not None and (run.loops.met or found.solved)
+    return replace(found, cut_off=found.cut_off or provisional), entry
 
 
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:

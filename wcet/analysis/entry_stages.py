@@ -351,7 +351,9 @@ def on_interrupt_path(valued: ValuedCode) -> bool:
     """Whether the code is on the interrupt path."""
     run, graph = valued.code.run, valued.graph
     address = graph.nodes[graph.entry].block.addr
-    return serves_interrupts(run.image, run.platform, run.facts, run.exits, address)
+    return serves_interrupts(
+        run.image, run.platform, run.facts, run.exits, address, run.interrupt_code
+    )
 
 
 def bounded(

@@ -5,6 +5,11 @@ continues: a recursion of one activation, a loop of one execution, or a path tha
 unresolved transfer. Entries are analysed again under these until nothing else is missing, or the
 limit on processor time is reached. The survey covers the remaining paths only: a stated fact may
 add paths.
+
+A loop without a bound does not end an analysis: the stages behind it go on with a provisional bound
+(``wcet.analysis.provisional_bounds``), so that one analysis finds the loops of all functions. Loops
+that callers might bound are left out first. If there are some, the entry is analysed once more as
+``wcet analyse`` does it, which tells whether they need a fact; all are listed if the time is up.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from pathlib import Path
 from loopbounds.loop_lines import LoopLine, loop_lines
 from quoll.cfg.cfg import Program
 from quoll.cfg.endless_functions import endless_functions
-from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
+from quoll.errors import PATH_END, MissingKind, MissingStatement, UnboundedLoop, WcetError
 from quoll.facts.control_flow_facts import SwitchesContextFact
 from quoll.facts.line_anchors import LineAnchors
 from quoll.image.image import Image
@@ -27,7 +32,9 @@ from quoll.processes import processor_time
 from quoll.processes.time_limit import TimeIsUp, processor_time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.integer_programs import constraints_of, entry_result
+from wcet.analysis.integer_programs import Constraints, constraints_of, entry_result
+from wcet.analysis.prepared import Prepared
+from wcet.analysis.provisional_bounds import LoopSurvey, with_provisional_bounds
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.outside import OutsideMap, outside_map
@@ -114,7 +121,8 @@ class _Search:
     ways: dict[int, tuple[int, ...]] = field(default_factory=dict)
     reached: dict[str, Program] = field(default_factory=dict)  # by entry, the code known so far
     examined: str = ""  # the entry at which the survey is
-    collected: list[WcetError] = field(default_factory=list)  # in it, to be raised as one
+    loops: LoopSurvey = field(default_factory=LoopSurvey)  # of its analysis
+    doubtful: dict[str, list[UnboundedLoop]] = field(default_factory=dict)  # by entry, asked last
 
     def run(self) -> None:
         """Examine entries until nothing is missing in any.
@@ -132,7 +140,8 @@ class _Search:
         """Examine the entry of ``waiting`` that ends first, as it seems, until none is left.
 
         So a long proof in one entry does not hide facts that others miss. The end of an entry is
-        after the time that it has taken, and another one in proportion to its size.
+        after the time that it has taken, and another one in proportion to its size. Entries of
+        which only doubtful loops are to be confirmed come last.
 
         Returns the processor time in seconds that each took.
         """
@@ -140,7 +149,10 @@ class _Search:
         spent = dict.fromkeys(waiting, 0.0)
         rate = 0.0  # seconds of an examination by size, the most so far
         while waiting:
-            name = min(waiting, key=lambda n: (spent[n] + rate * sizes[n], sizes[n]))
+            name = min(
+                waiting,
+                key=lambda n: (n in self.doubtful, spent[n] + rate * sizes[n], sizes[n]),
+            )
             self.examined = name
             start = processor_time.own()
             rounds[name] += 1
@@ -153,29 +165,49 @@ class _Search:
         return spent
 
     def _examine(self, name: str, address: int, errors: EntryErrors) -> bool:
-        """Examine an entry once; whether it misses facts that are new."""
-        run = self._run()
-        self.collected = []
-        error = errors(replace(run, tell=self.collected.append), name, address)
-        if error is None:
-            self.others.pop(name, None)
+        """Examine an entry once; whether more may be missing then."""
+        run, self.loops = self._run(), LoopSurvey()
+        loops = None if name in self.doubtful else self.loops
+        error = errors(replace(run, loops=loops), name, address)
+        new = self._all_noted(run, name, address, self.loops.needed)
+        if error is not None:
+            if self._noted(run, name, address, error):
+                return True
+            self.others[name] = _without_file(error, self.file)
             return False
-        if self._noted(run, name, address, error):
+        self.others.pop(name, None)
+        if new - {MissingKind.LOOPS}:  # other facts than bounds change the paths
             return True
-        self.others[name] = _without_file(error, self.file)
-        return False
+        known = {at for at, _ in self.found}
+        left = [e for e in self.loops.doubtful if any(m.addr not in known for m in e.missing)]
+        if left:
+            self.doubtful[name] = left
+        return bool(left)
 
     def end(self) -> None:
-        """Note the errors that the entry's analysis had collected when its time was up.
+        """Note the loops that are known, but not noted, when the time is up.
 
-        Each is of a loop without a bound for any caller; callers might still bound some of them.
+        An entry of which only doubtful loops are to be confirmed misses nothing else.
         """
-        collected, self.collected = self.collected, []
-        for error in collected:
-            self._noted(self._run(), self.examined, self.unfinished[self.examined], error)
+        met, self.loops = (*self.loops.needed, *self.loops.doubtful), LoopSurvey()
+        if met:
+            name = self.examined
+            self._all_noted(self._run(), name, self.unfinished[name], met)
+        for name, errors in self.doubtful.items():
+            kinds = self._all_noted(self._run(), name, self.unfinished[name], errors)
+            if kinds <= {MissingKind.LOOPS}:
+                del self.unfinished[name]
 
-    def _noted(self, run: AnalysisRun, name: str, address: int, error: WcetError) -> bool:
-        """Note the facts that an error misses; whether some are new."""
+    def _all_noted(
+        self, run: AnalysisRun, name: str, address: int, errors: Sequence[WcetError]
+    ) -> Set[MissingKind]:
+        """Note the facts that errors miss; the kinds of new ones."""
+        return {kind for one in errors for kind in self._noted(run, name, address, one)}
+
+    def _noted(
+        self, run: AnalysisRun, name: str, address: int, error: WcetError
+    ) -> Set[MissingKind]:
+        """Note the facts that an error misses; the kinds of new ones."""
         self.statuses.setdefault(name, error.exit_status)
         places = {missing.addr for missing in error.missing}
         if name not in self.reached or not places <= self._code(name):
@@ -184,14 +216,14 @@ class _Search:
             ends = {m.key: (name, m) for m in _ends(found, address, self.image)}
             if new_ends := {key: end for key, end in ends.items() if key not in self.found}:
                 self._note(name, address, new_ends)
-                return True
+                return {MissingKind.ENDS}
         new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
         for missing in _described(error.missing, self.reached[name], self.image):
             if missing.key not in self.found:
                 new.setdefault(missing.key, (name, missing))
         new = _without_consequences(new, self.reached[name])
         self._note(name, address, new)
-        return bool(new)
+        return {missing.kind for _, missing in new.values()}
 
     def _code(self, name: str) -> Set[int]:
         """The addresses of the code that an entry is known to reach."""
@@ -201,7 +233,13 @@ class _Search:
     def _note(
         self, name: str, address: int, new: Mapping[tuple[int, str], tuple[str, MissingStatement]]
     ) -> None:
-        self.found |= new
+        ends = {m.addr for _, m in new.values() if m.kind is MissingKind.ENDS}
+        left = {  # a fact about a loop in which paths end would be refused
+            key: (entry, m)
+            for key, (entry, m) in self.found.items()
+            if m.kind is not MissingKind.LOOPS or m.addr not in ends
+        }
+        self.found = {**left, **new}
         places = {missing.addr for _, missing in new.values()}
         self.ways |= _ways(self.reached[name], address, places - self.ways.keys())
 
@@ -354,10 +392,33 @@ def _control_flow_error(run: AnalysisRun, name: str, address: int) -> WcetError 
 
 
 def _error(run: AnalysisRun, name: str, address: int) -> WcetError | None:
-    """The error that prevents the bound of an entry; None if there is none."""
+    """The error that prevents the bound of an entry; None if there is none.
+
+    If ``run.loops`` collects loops without a bound, they are no error.
+    """
     try:
         prepared = cached_or_prepared(run, name, address)
-        entry_result(run, name, address, prepared, constraints_of(run, name, prepared))
+        limits = constraints_of(run, name, prepared)
+        while unbounded := _unbounded(run, name, address, prepared, limits):
+            if run.loops is None or not unbounded.missing:
+                return unbounded
+            run.loops.needed.append(unbounded)
+            prepared = with_provisional_bounds(prepared, unbounded)
     except WcetError as error:
+        return error
+    return None
+
+
+def _unbounded(
+    run: AnalysisRun,
+    name: str,
+    address: int,
+    prepared: Prepared,
+    limits: Sequence[Constraints],
+) -> UnboundedLoop | None:
+    """The error about loops without a bound in the paths of an entry, if there are some."""
+    try:
+        entry_result(run, name, address, prepared, limits)
+    except UnboundedLoop as error:
         return error
     return None

@@ -135,16 +135,18 @@ def paths_result(
     whole: bool,
     more: Constraints = (),
     exclusions: tuple[ProvedRow, ...] = (),
+    with_path: bool = True,
 ) -> EntryResult:
     """The bound of the paths from one start; not ``whole``: executions continue before or after.
 
-    ``more``: constraints that no fact states; ``exclusions``: of the same graph. Raises
-    UnboundedLoop, and InfeasibleError.
+    ``more``: constraints that no fact states; ``exclusions``: of the same graph. Without
+    ``with_path`` no path that reaches the bound is built. Raises UnboundedLoop, and
+    InfeasibleError.
     """
     with run.stages.stage("ilp", name):
         constraints = (*_constraints(run, paths), *more)
         inputs = _inputs_of(run, paths, constraints, exclusions, whole=whole)
-        answer = bound_of_paths(run, paths, inputs)
+        answer = bound_of_paths(run, paths, inputs, with_path=with_path)
     return _result(run, name, address, paths, inputs, answer)
 
 
@@ -210,8 +212,10 @@ def bound_of_paths(
     paths: PreparedPaths,
     inputs: ProgramInputs,
     known: WorstCase | None = None,
+    *,
+    with_path: bool = True,
 ) -> EntryBound:
-    """The solution of one integer program; ``known``: a cached one."""
+    """The solution of one integer program; ``known``: a cached one; ``with_path``: with a path."""
     return bound_entry(
         paths.graph,
         paths.costs,
@@ -225,6 +229,7 @@ def bound_of_paths(
         seconds=run.options.time_limit,
         place=run.image.place,
         known=known,
+        with_path=with_path,
     )
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from ilp.constraints.constraint import Constraint
 from ilp.counted_bounds import CountedBound, bounds_by_counts
@@ -44,6 +45,7 @@ from wcet.analysis.entry_stages import (
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
+from wcet.analysis.provisional_bounds import solved_provisionally
 from wcet.analysis.result import EntryResult
 from wcet.analysis.schedule import costing
 from wcet.analysis.summaries import (
@@ -70,6 +72,7 @@ def preemptible_functions(code: AnalysisTarget, program: Program) -> Summaries:
     """``program`` with summaries of functions that test for interrupts, as long as it is too large.
 
     If one of them has no bound from unknown values, all stay inlined: the entry then has its error.
+    A survey collects its loops and goes on with a provisional bound.
     """
     run, effort = code.run, Effort()
     tests = run.platform.pending.fields and not run.facts.of(PathStartFact)
@@ -149,7 +152,9 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
             loops = bounded(valued, parts)
         paths = costs(loops)
     effort.bounds.extend(loops.bounds)
-    starts = [_Start.of(code, one, effort) for one in paths]
+    unbounded = None if run.loops is None else run.loops.doubtful
+    bound = partial(_Start.of, code, effort=effort)
+    starts = [solved_provisionally(one, bound, unbounded) for one in paths]
     worst = max(starts, key=lambda start: start.result.cycles)
     if any(start.result.parametric is not None for start in starts):
         return None

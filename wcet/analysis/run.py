@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ilp.constraints.parameters import refuse_unknown
-from quoll.errors import WcetError
 from quoll.facts.annotations import Annotations, read_annotations
 from quoll.facts.entry_invariants import InvariantFact
 from quoll.facts.fact import Fact
@@ -17,6 +17,7 @@ from quoll.facts.read import Facts, load, uncontradicted
 from quoll.image.image import Image
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import exit_facts, find_entries, path_exits
+from wcet.analysis.interrupts import InterruptCode
 from wcet.analysis.prepared import PreparedStore
 from wcet.analysis.raw_memory import refuse_several
 from wcet.analysis.seen_executions import SeenExecutions
@@ -25,18 +26,18 @@ from wcet.platforms import platform_model as platforms
 from wcet.platforms.platform_model import Platform
 from wcet.platforms.processor import check_processor, check_profile
 
+if TYPE_CHECKING:
+    from wcet.analysis.provisional_bounds import LoopSurvey
+
 __all__ = ["AnalysisRun"]
-
-
-def _unheard(error: WcetError) -> None:
-    """Nobody is told: the error is raised when all of its kind are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRun:
     """The inputs of a run.
 
-    ``tell``: called with each error that the analysis collects, long before it raises all as one.
+    ``loops``: collects loops without a bound, which the stages then bound provisionally; None: they
+    raise an error about such loops.
     """
 
     image: Image
@@ -49,7 +50,8 @@ class AnalysisRun:
     options: AnalysisOptions
     stages: StageLog
     store: PreparedStore
-    tell: Callable[[WcetError], None] = _unheard
+    loops: LoopSurvey | None = None
+    interrupt_code: InterruptCode = field(default_factory=InterruptCode, compare=False)
 
     @staticmethod
     def begin(

@@ -25,9 +25,6 @@ from quoll.assumptions import SUMMARISED, Assumption
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
-from quoll.facts.contract import ByteSpan
-from quoll.facts.count_facts import LoopFact
-from quoll.facts.fact import FactSource
 from quoll.facts.located import locate
 from quoll.facts.read import Facts
 from quoll.inlining.expand import refuse_unexpandable
@@ -54,6 +51,7 @@ from wcet.analysis.entry_stages import (
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.prepared import Prepared, PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
+from wcet.analysis.provisional_bounds import once
 from wcet.analysis.run import AnalysisRun
 from wcet.result_classes.branches import excluded_branches, with_branches
 from wcet.result_classes.class_bounds import bounds_by_results
@@ -168,9 +166,10 @@ def shared_functions(code: AnalysisTarget, program: Program) -> Summaries:
     """``program`` with summaries of functions, callees first, if its inlining grows too large.
 
     Raises UnboundedLoop if loops prevent summaries, and inlining is too large without these. A
-    first pass assumes one execution of such loops, so that the error names all of them.
+    first pass assumes one execution of such loops, so that the error names all of them. A survey
+    collects these loops and goes on with the provisional summaries.
     """
-    original = code
+    original, survey = code, code.run.loops
     refuse_unexpandable(program, code.address & ~1, code.run.image)  # before any work
     candidates, stacks = candidates_of(code, program), stacks_of(code, program)
     attempts: list[_Attempt] = []
@@ -186,13 +185,19 @@ def shared_functions(code: AnalysisTarget, program: Program) -> Summaries:
             continue
         candidates.replace_by(function, summary.replacement)
         if summary.unbounded is not None:
-            code.run.tell(summary.unbounded)
             unbounded.append(summary.unbounded)
+            if survey is not None:
+                survey.doubtful.append(summary.unbounded)
             code = _once(code, summary.unbounded)
     if not unbounded:
         return _summaries(candidates.program, attempts)
     loops = {one.addr for error in unbounded for one in error.missing}
-    if candidates.exceeds_without(program, _holding(program, loops)):
+    needed = candidates.exceeds_without(program, _holding(program, loops))
+    if survey is not None:
+        if needed:
+            survey.ask(unbounded)
+        return _summaries(candidates.program, attempts)
+    if needed:
         raise all_unbounded(unbounded)
     bounded_ones = _bounded_functions(original, program, stacks)
     return replace(bounded_ones, cut_off=bounded_ones.cut_off or _cut_off(attempts))
@@ -211,11 +216,11 @@ def _cut_off(attempts: Sequence[_Attempt]) -> bool:
 def _once(code: AnalysisTarget, error: UnboundedLoop) -> AnalysisTarget:
     """``code`` under the assumption that the loops in ``error`` execute once."""
     run = code.run
-    once = [LoopFact(FactSource("", 0, one.fact), f"{one.addr:#x}", 1) for one in error.missing]
-    located = locate(Facts(tuple(once)), run.image)
+    given = tuple(map(once, error.missing))
+    located = locate(Facts(given), run.image)
     facts = replace(
         run.facts,
-        facts=(*run.facts.facts, *once),
+        facts=(*run.facts.facts, *given),
         places={**run.facts.places, **located.places},
     )
     return replace(code, run=replace(run, facts=facts))
@@ -319,12 +324,13 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
     charges = charged(valued, part, times, iterations(bounds))
     costs = with_branches(excluded_branches(values), graph, part, charges.costs)
     paths = PreparedPaths(None, graph, costs, bounds)
+    surveyed = run.loops is not None  # of the bound, only its cycles matter then
     try:
-        result = paths_result(run, code.name, function, paths, whole=False)
+        result = paths_result(run, code.name, function, paths, whole=False, with_path=not surveyed)
     except UnboundedLoop as error:
         if not error.missing:
             return _Rejected.DEPENDS
-        return _provisional(function, graph, given_back, stores, error)
+        return _provisional(function, replacement, error)
     except InfeasibleError:
         if not any(is_total(c.fact) for c in resolve_constraints(graph, run.facts)):
             raise
@@ -343,7 +349,8 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
         effort.solutions.append(found.solution)
         return found.solution
 
-    classes = result_classes(values) if may_decide(program, function) else ()
+    decides = not surveyed and may_decide(program, function)
+    classes = result_classes(values) if decides else ()
     limited = bounds_by_results(classes, result.constraints, costs, result.solution, solved)
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     replacement = replace(
@@ -363,18 +370,12 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
 
 
 def _provisional(
-    function: int,
-    graph: Supergraph,
-    given_back: frozenset[int],
-    stores: tuple[ByteSpan, ...],
-    error: UnboundedLoop,
+    function: int, replacement: FunctionReplacement, error: UnboundedLoop
 ) -> FunctionSummary:
     """The summary under which the callers of a function with unbounded loops are analysed."""
     assumed = SUMMARISED.of(function=f"{function:#x}", cycles=1)
-    replacement = FunctionReplacement(
-        1, False, assumed, given_back, settled=True, stores=stores, exits=path_ends(graph)
-    )
-    return FunctionSummary(function, replacement, (), (), unbounded=error)
+    provisional = replace(replacement, cycles=1, fact=assumed)
+    return FunctionSummary(function, provisional, (), (), unbounded=error)
 
 
 def passed(graph: Supergraph) -> tuple[FunctionReplacement, ...]:

@@ -5,17 +5,20 @@ Compared with full inlining, and with every arrival of an interrupt.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from quoll.errors import MissingKind
 from quoll.inlining.sharing import NEVER, SummarySettings
 from quoll.results.results_store import ResultsStore
 from tests.testing.harness.cases import spread
 from tests.testing.wcet.interrupts import analysed, kernel, latencies
 from wcet.analysis.analysis import analyse as run
 from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.fact_survey import survey
 from wcet.analysis.result import AnalysisResult
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
@@ -185,14 +188,19 @@ def test_a_caller_that_disables_a_line_inlines_it(register: int, tmp_path: Path)
     assert bool(found) == (register != 0x0C)
 
 
+def counted_by_callers(*callers: str) -> Path:
+    """A kernel with an argument that bounds a loop; ``callers`` bound the argument."""
+    source = CALL.replace("TEST", ONE).replace("EARLY", "").replace("i < 8", "i < n")
+    for function in callers:
+        head = f"void {function}(unsigned n) {{"
+        source = source.replace(head, f"{head} n &= 7;")
+    return kernel(source.replace("n | total", "n | 1"))
+
+
 @pytest.mark.slow("several whole analyses")
 def test_a_loop_whose_bound_only_callers_know_inlines_it(tmp_path: Path) -> None:
     """The proof fails for any caller, and not by the clock: the inlined entry is stored."""
-    source = CALL.replace("TEST", ONE).replace("EARLY", "").replace("i < 8", "i < n")
-    for function in ("first", "second", "third"):
-        head = f"void {function}(unsigned n) {{"
-        source = source.replace(head, f"{head} n &= 7;")
-    elf = kernel(source.replace("n | total", "n | 1"))
+    elf = counted_by_callers("first", "second", "third")
     result = analysed(elf, SHARED)
     assert not shared(result)
     latencies(result, 4, EVERY)
@@ -201,6 +209,16 @@ def test_a_loop_whose_bound_only_callers_know_inlines_it(tmp_path: Path) -> None
     )
     stages = [{*run(elf, options, StageLog(verbose=False)).stages} for _ in range(2)]
     assert ["values" in one for one in stages] == [True, False]
+
+
+@pytest.mark.slow("several whole analyses")
+@pytest.mark.parametrize("callers", [("first", "second"), ("first", "second", "third")])
+def test_a_survey_asks_such_a_loop_only_if_callers_do_not_bound_it(callers: Sequence[str]) -> None:
+    options = AnalysisOptions(("syscall",), "kzm", summary_settings=SHARED)
+    found = survey(counted_by_callers(*callers), options, StageLog(verbose=False))
+    assert [one.kind for _, one in found.missing] == [MissingKind.LOOPS] * (3 - len(callers))
+    assert not found.others
+    assert not found.unfinished
 
 
 @pytest.mark.slow("several whole analyses")
