@@ -34,6 +34,8 @@ __all__ = [
     "CALLEE_SAVED",
     "NO_GUIDANCE",
     "AppliedGuidance",
+    "CallCycles",
+    "CyclesByArrival",
     "FunctionReplacement",
     "LimitedCycles",
     "RecursionDepth",
@@ -100,6 +102,26 @@ class LimitedCycles:
 
 
 @dataclass(frozen=True, slots=True)
+class CallCycles:
+    """The most cycles of a call; ``limited`` as in ``FunctionReplacement``."""
+
+    cycles: int
+    limited: tuple[LimitedCycles, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CyclesByArrival:
+    """The cycles of a function with tests for interrupts, by the arrival of the interrupt.
+
+    ``called``: it is pending at the call. ``behind``: it arrives behind a test in the function, and
+    the cycles are the rest of the call; None if no path starts there.
+    """
+
+    called: CallCycles
+    behind: CallCycles | None
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionReplacement:
     """The function takes at most ``cycles``; ``preserves``: it preserves its callers' memory.
 
@@ -113,10 +135,11 @@ class FunctionReplacement:
     counts of places in it and by its result, the largest ``cycles`` among them; empty if neither
     matters. ``reads``: the words of its callers that it may read.
     ``result``: the possible words of r0 when it returns; None if they are not known. ``returns``:
-    False if ``cycles`` are the rest of the path. ``tests``: with an interrupt that is pending from
-    the call or from its arrival in the function on, which may acknowledge it. Without hiding tests,
-    a function ``assumes_pending`` if its tests see such an interrupt, and ``acknowledges`` if it
-    may acknowledge one.
+    False if ``cycles`` are the rest of the path. ``tests``: it tests for interrupts, and may
+    acknowledge one; ``cycles`` are the most of any arrival. ``behind``: they are of one kind of
+    arrival only, behind a test in the function, or before the call. Without ``tests``, a function
+    ``assumes_pending`` if tests in it see a pending interrupt, and ``acknowledges`` if it may
+    acknowledge one.
     """
 
     cycles: int | None
@@ -133,9 +156,20 @@ class FunctionReplacement:
     reads: ReadArguments = ANY_ARGUMENTS
     result: ValueSet | None = None
     returns: bool = True
-    tests: bool = False
+    tests: CyclesByArrival | None = None
+    behind: bool | None = None
     assumes_pending: bool = False
     acknowledges: bool = False
+
+    def arriving(self, *, behind: bool) -> FunctionReplacement:
+        """The same for an interrupt that arrives behind a test in it, or before the call."""
+        if self.tests is None:
+            return self
+        of_tests = self.tests.behind if behind else None
+        known = of_tests or self.tests.called
+        return replace(
+            self, cycles=known.cycles, limited=known.limited, behind=of_tests is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)

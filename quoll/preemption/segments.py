@@ -35,6 +35,7 @@ from quoll.value_analysis.value_results import SymbolicAddress, ValueResults
 __all__ = [
     "PendingSegment",
     "SegmentValues",
+    "from_calls",
     "from_place",
     "masked_region",
     "segments",
@@ -130,6 +131,31 @@ def from_place(graph: Supergraph, facts: LocatedFacts, image: Image) -> tuple[Pe
             builder = _SegmentBuilder(LayeredGraph.single(graph), graph.successors)
             found.append(builder.finish(builder.place(number), node.block.addr, image))
     return tuple(found)
+
+
+def from_calls(graph: Supergraph, image: Image) -> Iterator[PendingSegment]:
+    """The paths on which tests are in functions with a summary, by the arrival of the interrupt.
+
+    The first segment is the whole graph, with an interrupt that is pending before such a call, or
+    arrives in the caller. The others start at the blocks that call one, with an interrupt that
+    arrives behind a test in it: the bound of the function is the one of its own rest.
+    """
+    yield undivided(_arriving(graph, behind=False))
+    behind = _arriving(graph, behind=True)
+    replaced = behind.guidance.replaced
+    ending = closure(
+        graph.exits, lambda node: (graph.edges[e].src for e in graph.predecessors[node])
+    )
+    for number, node in enumerate(graph.nodes):
+        if number in ending and any(replaced[callee].behind for callee in node.block.passes):
+            builder = _SegmentBuilder(LayeredGraph.single(behind), behind.successors)
+            yield builder.finish(builder.place(number), node.block.addr, image)
+
+
+def _arriving(graph: Supergraph, *, behind: bool) -> Supergraph:
+    """``graph`` with the cycles of functions with tests for one kind of arrival."""
+    replaced = {at: one.arriving(behind=behind) for at, one in graph.guidance.replaced.items()}
+    return replace(graph, guidance=replace(graph.guidance, replaced=replaced))
 
 
 def masked_region(

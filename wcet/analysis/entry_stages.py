@@ -59,7 +59,14 @@ from quoll.inlining.sharing import expansion
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ValueSet, meet
 from quoll.preemption.pending import PendingTests, find_pending_tests
-from quoll.preemption.segments import PendingSegment, SegmentValues, from_place, segments, undivided
+from quoll.preemption.segments import (
+    PendingSegment,
+    SegmentValues,
+    from_calls,
+    from_place,
+    segments,
+    undivided,
+)
 from quoll.value_analysis.bounded_addresses import BoundedAddresses
 from quoll.value_analysis.inlined import InlinedValues, inlined
 from quoll.value_analysis.narrowed_addresses import NarrowedAddresses
@@ -302,13 +309,17 @@ def _refuse_not_so(invariant: LocatedInvariant, image: Image) -> None:
 def divided(valued: ValuedCode) -> list[PendingSegment]:
     """The segments of paths to be bounded: one, unless code tests for interrupts (rule 21).
 
-    One, too, if a function outside of the graph may acknowledge the interrupt: all paths are
-    bounded then.
+    If functions with a summary contain tests, only these count: paths start at their calls, too.
+    One segment as well if another function outside of the graph may acknowledge the interrupt: all
+    paths are bounded then.
     """
     run, graph, values = valued.code.run, valued.graph, valued.values
-    tested = any(one.tests or one.acknowledges for one in graph.guidance.replaced.values())
-    if valued.code.origin.arrival is Arrival.FUNCTION or tested:
+    outside = graph.guidance.replaced.values()
+    acknowledged = any(one.acknowledges for one in outside)
+    if valued.code.origin.arrival is Arrival.FUNCTION or acknowledged:
         return [undivided(graph)]
+    if any(one.tests for one in outside):
+        return list(from_calls(graph, run.image))
     tests = pending_tests(valued)
     starts = from_place(graph, run.facts, run.image)
     if tests is None and not starts:
@@ -367,7 +378,7 @@ def bounded(
     """
     code, graph, values = valued.code, valued.graph, valued.values
     run, origin = code.run, code.origin
-    whole = any(segment.graph is graph for segment in cut_segments)
+    whole = any(segment.graph.edges is graph.edges for segment in cut_segments)
     cached = _traced(valued) if whole and origin.starts else None
     execution = (
         concrete_execution(graph, run.image, values, run.facts, cached) if origin.starts else None

@@ -96,7 +96,7 @@ def entry_result(
         assumptions=with_proofs(run, assumptions),
         starts=tuple(start for result in results for start in result.starts),
         paths=prepared.paths,
-        by_start=tuple(results),
+        by_start=tuple(replace(one, summaries=prepared.summaries) for one in results),
         parametric=largest(functions),
         unmasking=tuple(map(run.image.place, prepared.unmasking)),
         never_returning=prepared.never_returning,
@@ -266,5 +266,7 @@ def _result(
         model=answer.worst.model,
         numbers=answer.numbers,
         exclusions=() if answer.parametric else inputs.exclusions,
-        starts=(StartBound(paths.start, context, answer.worst.solution.cycles),),
+        starts=(
+            StartBound(paths.start, context, answer.worst.solution.cycles, paths.begins_inside),
+        ),
     )

@@ -14,19 +14,21 @@ one such function is called, once, and no access before the call may acknowledge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from ilp.constraints.constraint import Constraint
-from ilp.counted_bounds import CountedBound, bounds_by_counts
-from ilp.paths.solution import IlpSolution
+from ilp.counted_bounds import bounds_by_counts
 from quoll.assumptions import PREEMPTIBLE
 from quoll.cfg.cfg import Program
 from quoll.errors import WcetError
-from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement, LimitedCycles
-from quoll.facts.fact import FactSource
+from quoll.facts.applied import (
+    CALLEE_SAVED,
+    CallCycles,
+    CyclesByArrival,
+    FunctionReplacement,
+)
 from quoll.facts.guidance import PathStartFact
 from quoll.graph.closure import closure
 from quoll.preemption.acknowledgement import acknowledging_nodes
@@ -43,7 +45,13 @@ from wcet.analysis.entry_stages import (
     with_values,
 )
 from wcet.analysis.integer_programs import paths_result
-from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
+from wcet.analysis.prepared import (
+    PreparedPaths,
+    SummarisedFunction,
+    SummaryStart,
+    together,
+    worst_start,
+)
 from wcet.analysis.presupposed import presupposed
 from wcet.analysis.provisional_bounds import solved_provisionally
 from wcet.analysis.result import EntryResult
@@ -64,8 +72,6 @@ from wcet.result_classes.returned_words import returned_words
 __all__ = ["preemptible_functions", "tests_once"]
 
 LEVELS = 32
-Counts = tuple[tuple[FactSource, int], ...]  # least executions of limited places
-Solved = tuple[PreparedPaths, IlpSolution]
 
 
 def preemptible_functions(code: AnalysisTarget, program: Program) -> Summaries:
@@ -155,13 +161,16 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
     unbounded = None if run.loops is None else run.loops.doubtful
     bound = partial(_Start.of, code, effort=effort)
     starts = [solved_provisionally(one, bound, unbounded) for one in paths]
-    worst = max(starts, key=lambda start: start.result.cycles)
     if any(start.result.parametric is not None for start in starts):
         return None
-    limited = _together(starts)
-    assumed = PREEMPTIBLE.of(function=run.image.place(function), cycles=worst.result.cycles)
+    solved = tuple(start.solved for start in starts)
+    called = worst_start(function, solved, behind=False)
+    behind = worst_start(function, solved, behind=True)
+    assert called is not None, "paths start at the call"
+    cycles = max(start.solution.cycles for start in solved)
+    assumed = PREEMPTIBLE.of(function=run.image.place(function), cycles=cycles)
     replacement = FunctionReplacement(
-        worst.result.cycles,
+        cycles,
         False,
         assumed,
         given_back,
@@ -169,10 +178,10 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
         stores=program.left[function].stores,
         exits=path_ends(graph),
         written=written_by(values),
-        limited=tuple(cycles for cycles, _ in limited),
+        limited=tuple(one for one, _ in together(solved)),
         result=returned_words(values),
         returns=returns,
-        tests=True,
+        tests=CyclesByArrival(_cycles(called), None if behind is None else _cycles(behind)),
     )
     assumptions = (
         assumed,
@@ -184,59 +193,31 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
         *(one for path in paths for one in path.costs.assumptions),
         *(one for start in starts for one in start.result.assumptions),
     )
-    shared = SummarisedFunction(
-        function,
-        worst.paths,
-        worst.result.solution,
-        tuple(solved for _, solved in limited),
-    )
+    shared = (called,) if behind is None else (called, behind)
     inside = BoundedGraph(graph, loops.bounds)
     return FunctionSummary(function, replacement, (inside,), assumptions, shared)
 
 
+def _cycles(one: SummarisedFunction) -> CallCycles:
+    return CallCycles(one.solution.cycles, one.limited)
+
+
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """The paths from one start, and their bound, also for ranges of counts (``CountedBound``)."""
+    """The paths from one start, and their result."""
 
-    paths: PreparedPaths
+    solved: SummaryStart
     result: EntryResult
-    counted: tuple[CountedBound, ...]
 
     @staticmethod
     def of(code: AnalysisTarget, paths: PreparedPaths, effort: Effort) -> _Start:
-        def solved(more: tuple[Constraint, ...] = ()) -> EntryResult:
+        def solve(more: tuple[Constraint, ...] = ()) -> EntryResult:
             found = paths_result(code.run, code.name, code.address, paths, whole=False, more=more)
             effort.solutions.append(found.solution)
             return found
 
-        result = solved()
+        result = solve()
         counted = bounds_by_counts(
-            result.constraints, result.solution, lambda more: solved(more).solution
+            result.constraints, result.solution, lambda more: solve(more).solution
         )
-        return _Start(paths, result, counted)
-
-    def most(self, counts: Counts) -> CountedBound | None:
-        """The bound of calls with these counts; None if there are none."""
-        if not self.counted:
-            return LimitedCycles(counts, self.result.cycles), self.result.solution
-        given = dict(counts)
-        found = [
-            one
-            for one in self.counted
-            if all(n <= given.get(place, 0) for place, n in one[0].counts)
-        ]
-        return max(found, key=lambda one: one[0].cycles, default=None)
-
-
-def _together(starts: Sequence[_Start]) -> list[tuple[LimitedCycles, Solved]]:
-    """The bounds for ranges of counts from all starts; empty if counts do not matter.
-
-    A bound that one start lacks is covered by its bounds for fewer executions.
-    """
-    keys = dict.fromkeys(limited.counts for start in starts for limited, _ in start.counted)
-    found = []
-    for counts in keys:
-        each = [(start, bound) for start in starts if (bound := start.most(counts)) is not None]
-        start, (limited, solution) = max(each, key=lambda one: one[1][0].cycles)
-        found.append((LimitedCycles(counts, limited.cycles), (start.paths, solution)))
-    return found
+        return _Start(SummaryStart(paths, result.solution, counted), result)

@@ -83,8 +83,7 @@ class ValuedEntry(ValuedCode):
     @property
     def shared(self) -> tuple[SummarisedFunction, ...]:
         """The functions with a summary, callees first."""
-        found = (one.shared_function for one in self.summaries)
-        return tuple(one for one in found if one is not None)
+        return tuple(found for one in self.summaries for found in one.functions)
 
 
 def valued(

@@ -14,16 +14,18 @@ off a proof attempt or one of these solutions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ilp.counted_bounds import CountedBound
 from ilp.paths.solution import IlpSolution
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption
+from quoll.facts.applied import LimitedCycles
 from quoll.facts.count_facts import LoopParameter
-from quoll.facts.fact import FactSubject
+from quoll.facts.fact import FactSource, FactSubject
 from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER
@@ -40,6 +42,9 @@ __all__ = [
     "PreparedRecord",
     "PreparedStore",
     "SummarisedFunction",
+    "SummaryStart",
+    "together",
+    "worst_start",
 ]
 
 
@@ -74,19 +79,61 @@ class PreparedPaths:
         """Whether tests for interrupts are in functions with a summary."""
         return any(one.tests for one in self.graph.guidance.replaced.values())
 
+    @property
+    def begins_inside(self) -> int | None:
+        """The address of the function with a summary in which a test is the start, if it is one."""
+        replaced = self.graph.guidance.replaced
+        called = self.graph.nodes[self.graph.entry].block.passes if self.start is not None else ()
+        return next((callee for callee in called if replaced[callee].behind), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryStart:
+    """The paths of a function with a summary from one start, and their bound.
+
+    ``counted``: the bound for ranges of counts; empty if they do not matter.
+    """
+
+    paths: PreparedPaths
+    solution: IlpSolution
+    counted: tuple[CountedBound, ...] = ()
+
+    @property
+    def behind(self) -> bool:
+        """Whether the interrupt arrives behind a test in the function."""
+        return self.paths.start is not None
+
+    def most(self, counts: tuple[tuple[FactSource, int], ...]) -> CountedBound | None:
+        """The bound of calls with these least counts; None if there are none."""
+        if not self.counted:
+            return LimitedCycles(counts, self.solution.cycles), self.solution
+        given = dict(counts)
+        found = [
+            one
+            for one in self.counted
+            if all(n <= given.get(place, 0) for place, n in one[0].counts)
+        ]
+        return max(found, key=lambda one: one[0].cycles, default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class SummarisedFunction:
     """A function with a summary, and its worst path.
 
-    A recursive function appears once for each number of activations. ``by_counts``: the paths and
-    the solution for each of ``FunctionReplacement.limited``.
+    A recursive function appears once for each number of activations, and one with tests for
+    interrupts once for each kind of arrival; ``behind`` as in ``FunctionReplacement``.
+    ``by_counts``: the paths and the solution for each of ``FunctionReplacement.limited``, which
+    are ``limited`` if it has tests.
+    ``starts``: all starts of a function with tests; the paths from the call lead to the others.
     """
 
     address: int
     paths: PreparedPaths
     solution: IlpSolution
     by_counts: tuple[tuple[PreparedPaths, IlpSolution], ...] = ()
+    behind: bool | None = None
+    limited: tuple[LimitedCycles, ...] = ()
+    starts: tuple[SummaryStart, ...] = ()
 
     def at(self, level: int | None) -> SummarisedFunction:
         """The function in calls with the counts of this level."""
@@ -94,6 +141,54 @@ class SummarisedFunction:
             return self
         paths, solution = self.by_counts[level]
         return replace(self, paths=paths, solution=solution)
+
+
+def worst_start(
+    address: int,
+    starts: tuple[SummaryStart, ...],
+    *,
+    behind: bool,
+    counts: Callable[[SummaryStart], bool] | None = None,
+) -> SummarisedFunction | None:
+    """The function at ``address`` for arrivals before the call, or behind a test in it.
+
+    Only starts that ``counts`` accepts, if given. None if no path starts there.
+    """
+    of_kind = [
+        start for start in starts if start.behind == behind and (counts is None or counts(start))
+    ]
+    if not of_kind:
+        return None
+    worst = max(of_kind, key=lambda start: start.solution.cycles)
+    limited = together(of_kind)
+    return SummarisedFunction(
+        address,
+        worst.paths,
+        worst.solution,
+        tuple(solved for _, solved in limited),
+        behind,
+        tuple(cycles for cycles, _ in limited),
+        starts,
+    )
+
+
+def together(
+    starts: Sequence[SummaryStart],
+) -> list[tuple[LimitedCycles, tuple[PreparedPaths, IlpSolution]]]:
+    """The bounds for ranges of counts from all starts; empty if counts do not matter.
+
+    A bound that one start lacks is covered by its bounds for fewer executions. Where counts do not
+    matter, a path may execute none of the places.
+    """
+    keys = dict.fromkeys(limited.counts for start in starts for limited, _ in start.counted)
+    if keys and not all(start.counted for start in starts):
+        keys[()] = None
+    found = []
+    for counts in keys:
+        each = [(start, bound) for start in starts if (bound := start.most(counts)) is not None]
+        start, (limited, solution) = max(each, key=lambda one: one[1][0].cycles)
+        found.append((LimitedCycles(counts, limited.cycles), (start.paths, solution)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

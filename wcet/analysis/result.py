@@ -33,12 +33,14 @@ class StartBound:
     """A start of an entry's paths (rule 21), and their bound in cycles.
 
     ``place``: the address of the block that has just read the interrupt controller in the given
-    context, before an interrupt was pending; None: the entry itself.
+    context, before an interrupt was pending; None: the entry itself. ``inside``: the address of a
+    function with a summary that the block calls, and that has just read the controller.
     """
 
     place: int | None
     context: int
     cycles: int
+    inside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,16 +110,17 @@ Follow = Callable[[AnalysisTarget], SwitchPaths]
 class FunctionSummary:
     """A bound of every call of ``function``, its paths, and its assumptions.
 
-    ``shared_function``: the function with its worst path; None for a context switch, and without
-    cycles. ``unmasking``: instructions after which interrupts may be unmasked. ``unbounded``: the
-    loops without a bound, with which the summary is provisional.
+    ``functions``: the function with its worst path, once for each kind of arrival if it tests for
+    interrupts; empty for a context switch, and without cycles. ``unmasking``: instructions after
+    which interrupts may be unmasked. ``unbounded``: the loops without a bound, with which the
+    summary is provisional.
     """
 
     function: int
     replacement: FunctionReplacement
     paths: tuple[BoundedGraph, ...]
     assumptions: tuple[Assumption, ...]
-    shared_function: SummarisedFunction | None = None
+    functions: tuple[SummarisedFunction, ...] = ()
     unmasking: tuple[int, ...] = ()
     unbounded: UnboundedLoop | None = None
 
@@ -365,7 +366,7 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
         replacement,
         (inside,),
         (assumed, *assumptions, *costs.assumptions, *result.assumptions),
-        SummarisedFunction(function, paths, result.solution, solutions),
+        (SummarisedFunction(function, paths, result.solution, solutions),),
     )
 
 

@@ -6,10 +6,11 @@ A caller has the cycles of a summary on the edge past the call. The function's o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from ilp.constraints.nest import topological_order
 from ilp.paths.outline import PathOutline, outline
 from ilp.paths.solution import IlpSolution, PathStep
 from loopbounds.proof.bound import LoopBound
@@ -19,7 +20,7 @@ from wcet.analysis.prepared import SummarisedFunction
 from wcet.analysis.result import EntryResult
 from wcet.latency.summarised_calls import called_by
 
-__all__ = ["FrameSection", "PathFrame", "frames_of", "heaviest"]
+__all__ = ["FrameSection", "PathFrame", "first_frame", "frames_of", "heaviest", "last_test"]
 
 SHARE = 0.01  # of the cycles of a stretch: summaries below are not followed
 
@@ -28,10 +29,11 @@ SHARE = 0.01  # of the cycles of a stretch: summaries below are not followed
 class PathFrame:
     """A worst path that a stretch executes ``calls`` times.
 
-    ``known``: the summaries that it may call. ``caller``, ``call``: the frame and the node that
-    call it most; None and -1 for the path of the stretch.
+    ``start`` as in ``PreparedPaths``. ``known``: the summaries that it may call. ``caller``,
+    ``call``: the frame and the node that call it most; None and -1 for the path of the stretch.
     """
 
+    start: int | None
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]
@@ -75,7 +77,7 @@ class PathFrame:
     def _called(self, one: SummarisedFunction, number: int, count: int, node: int) -> PathFrame:
         paths = one.paths
         return PathFrame(
-            paths.graph, paths.costs, paths.bounds, one.solution, (),
+            paths.start, paths.graph, paths.costs, paths.bounds, one.solution, (),
             self.known[:number], self.calls * count, self, node,
         )  # fmt: skip
 
@@ -83,6 +85,55 @@ class PathFrame:
     def cycles(self) -> int:
         """The cycles of all executions of the path."""
         return self.calls * self.solution.cycles
+
+    def tested(self) -> Iterator[PathFrame]:
+        """The frames of functions with tests for interrupts that the path calls."""
+        replaced = self.graph.guidance.replaced
+        for node, count in enumerate(self.solution.nodes):
+            passes = self.graph.nodes[node].block.passes
+            if count and any(replaced[callee].tests for callee in passes):
+                yield from self.inner([(node, 0, 0)])
+
+    @property
+    def begins_in_call(self) -> bool:
+        """Whether the path begins behind a test in a function that its first node calls."""
+        replaced = self.graph.guidance.replaced
+        called = (replaced[callee] for callee in self.graph.nodes[self.graph.entry].block.passes)
+        return self.start is not None and any(one.tests for one in called)
+
+    def first(self) -> PathFrame:
+        """The frame in which the path begins: of the function whose test is its start."""
+        frame: PathFrame = self
+        inside: PathFrame | None = self
+        while inside is not None:
+            frame, entry = inside, inside.graph.entry
+            called = inside.tested() if inside.begins_in_call else ()
+            inside = next((one for one in called if one.call == entry), None)
+        return frame
+
+    def last_test(self, tests: Set[int]) -> int | None:
+        """The address of the last block on the path that is in ``tests``, except for its start."""
+        frames = [self]
+        while (inside := next(frames[-1].tested(), None)) is not None:
+            frames.append(inside)
+        found = (frame._last_own_test(tests) for frame in reversed(frames))
+        return next((test for test in found if test is not None), None)
+
+    def _last_own_test(self, tests: Set[int]) -> int | None:
+        testing = {
+            number
+            for number, count in enumerate(self.solution.nodes)
+            if count and number != self.graph.entry
+            if self.graph.nodes[number].block.addr in tests
+        }
+        if not testing:
+            return None
+        order = {n: at for at, n in enumerate(topological_order(self.graph))}
+        last = next(
+            (step.node for step in reversed(self.steps) if step.node in testing),
+            max(testing, key=lambda n: order[n]),
+        )
+        return self.graph.nodes[last].block.addr
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +193,16 @@ def frames_of(result: EntryResult) -> Iterator[PathFrame]:
             ]
 
 
+def first_frame(result: EntryResult) -> PathFrame:
+    """The frame in which a path begins: of the entry, or of a function with a summary."""
+    return _whole(result).first()
+
+
+def last_test(result: EntryResult, tests: Set[int]) -> int | None:
+    """The address of the last block on a path that is in ``tests``, except for its start."""
+    return _whole(result).last_test(tests)
+
+
 def heaviest(result: EntryResult) -> Iterator[FrameSection]:
     """From the whole path inwards, the call or loop with the most cycles; counts must be known."""
     frame = _whole(result)
@@ -162,6 +223,6 @@ def _heaviest_inside(section: FrameSection) -> FrameSection | None:
 
 def _whole(result: EntryResult) -> PathFrame:
     return PathFrame(
-        result.graph, result.costs, result.bounds, result.solution, result.path.steps,
-        result.summaries,
+        result.starts[0].place, result.graph, result.costs, result.bounds, result.solution,
+        result.path.steps, result.summaries,
     )  # fmt: skip

@@ -31,7 +31,7 @@ class RankedStretch:
 
 def longest_stretches(starts: PathStarts, most: int) -> tuple[RankedStretch, ...]:
     """At most ``most`` stretches of different operations, the longest first."""
-    tests = frozenset(one.paths.start for one in starts.starts if one.paths.start is not None)
+    tests = starts.tests
     found: list[RankedStretch] = []
     longest = starts.longest()
     while longest is not None and len(found) < most:

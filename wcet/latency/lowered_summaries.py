@@ -1,61 +1,152 @@
 """Bounds of functions with a summary without excluded places, and the costs of their callers.
 
-With a lower bound of a function, the edges past its calls cost less. A function that always
-executes an excluded place costs nothing: paths through its calls remain, which none takes under the
-fact that the place never executes. So all bounds remain upper bounds.
+With a lower bound of a function, its calls cost less. A function that always executes an excluded
+place costs nothing: paths through its calls remain, which none takes under the fact that the place
+never executes. So all bounds remain upper bounds.
+
+A function with tests for interrupts is bounded from each of its starts again. Those that are left
+out, or that no path without the places leads to, do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from operator import is_
 
-from pipeline.costs import CostCause, Costs, LimitedCall
-from quoll.errors import SolverError
+from ilp.constraints.constraint import Constraint
+from ilp.counted_bounds import bounds_by_counts
+from ilp.paths.solution import IlpSolution
+from pipeline.costs import CallOption, CostCause, Costs, LimitedCall
+from quoll.errors import InfeasibleError, SolverError
 from quoll.facts.applied import FunctionReplacement
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
+from wcet.analysis.prepared import PreparedPaths, SummarisedFunction, SummaryStart, worst_start
 from wcet.analysis.result import EntryResult
+from wcet.latency.arrivals import arrival_at, reached_arrivals, reached_without
+from wcet.latency.summarised_calls import numbers_in
 
-__all__ = ["executes", "lowered_costs", "lowered_summaries", "nodes_at"]
+__all__ = [
+    "begins_nowhere",
+    "executes",
+    "lowered_costs",
+    "lowered_summaries",
+    "lowers",
+    "nodes_at",
+]
 
-Without = Callable[[PreparedPaths, frozenset[int]], EntryResult | None]
+Without = Callable[[PreparedPaths, frozenset[int], tuple[Constraint, ...]], EntryResult | None]
 
 
 def lowered_summaries(
-    summaries: Sequence[SummarisedFunction], excluded: Set[int], solve: Without
+    summaries: Sequence[SummarisedFunction],
+    current: Sequence[SummarisedFunction],
+    excluded: Set[int],
+    left_out: Set[int],
+    solve: Without,
 ) -> tuple[SummarisedFunction, ...]:
     """``summaries`` without the addresses ``excluded``; callees come before their callers.
 
-    ``solve`` bounds the paths of a summary without some nodes; None if there are none.
+    ``current``: the same without fewer addresses. ``left_out``: the starts of paths that do not
+    count, by the identity of their graphs. ``solve`` bounds the paths of a summary without some
+    nodes, with more constraints; None if there are none.
     """
     found: list[SummarisedFunction] = []
-    for one in summaries:
-        graph = one.paths.graph
-        costs = lowered_costs(graph, one.paths.costs, summaries[: len(found)], found)
-        nodes = frozenset(nodes_at(graph, excluded))
-        paths = replace(one.paths, costs=costs)
-        if costs is one.paths.costs and not executes(one.solution.nodes, nodes):
-            found.append(one)
-            continue
-        found.append(_solved(one, paths, nodes, solve))
+    for one, known in zip(summaries, current, strict=True):
+        before = summaries[: len(found)]
+        starts = one.starts or (SummaryStart(one.paths, one.solution),)
+        latest = known.starts or (SummaryStart(known.paths, known.solution),)
+        solved = tuple(
+            _lowered_start(start.paths, now, before, found, excluded, solve)
+            for start, now in zip(starts, latest, strict=True)
+        )
+        if one.starts:
+            found.append(_worst(known, solved, excluded, left_out, found))
+        elif solved[0] is latest[0]:
+            found.append(known)
+        else:
+            found.append(replace(known, paths=solved[0].paths, solution=solved[0].solution))
     return tuple(found)
 
 
-def _solved(
-    one: SummarisedFunction, paths: PreparedPaths, nodes: frozenset[int], solve: Without
-) -> SummarisedFunction:
-    """A function without some nodes; as it was if the solver proves no lower bound."""
+def _lowered_start(
+    original: PreparedPaths,
+    latest: SummaryStart,
+    before: Sequence[SummarisedFunction],
+    now: Sequence[SummarisedFunction],
+    excluded: Set[int],
+    solve: Without,
+) -> SummaryStart:
+    """The paths from one start of a summary; as they were if the solver proves no lower bound."""
+    known, graph = latest.paths, original.graph
+    costs = lowered_costs(graph, original.costs, before, now)
+    nodes = frozenset(nodes_at(graph, excluded))
+    solutions = (latest.solution, *(solution for _, solution in latest.counted))
+    if not any(executes(one.nodes, nodes) or lowers(one, known.costs, costs) for one in solutions):
+        return latest
+    paths = replace(known, costs=costs)
+
+    def solved(more: tuple[Constraint, ...]) -> IlpSolution:
+        bound = solve(paths, nodes, more)
+        if bound is None:
+            raise InfeasibleError("no path remains")
+        return bound.solution
+
     try:
-        bound = solve(paths, nodes)
+        bound = solve(paths, nodes, ())
+        if bound is None:
+            return SummaryStart(paths, _no_path(latest.solution))
+        if bound.cycles > latest.solution.cycles:
+            return latest
+        counted = bounds_by_counts(bound.constraints, bound.solution, solved)
     except SolverError:
-        return one
-    solution = replace(one.solution, cycles=0) if bound is None else bound.solution
-    return (
-        one
-        if solution.cycles > one.solution.cycles
-        else replace(one, paths=paths, solution=solution)
+        return latest
+    return SummaryStart(paths, bound.solution, counted)
+
+
+def _worst(
+    known: SummarisedFunction,
+    starts: tuple[SummaryStart, ...],
+    excluded: Set[int],
+    left_out: Set[int],
+    summaries: Sequence[SummarisedFunction],
+) -> SummarisedFunction:
+    """A function with tests: the worst of its starts that are reached, for its arrivals."""
+    reached = reached_arrivals(
+        [
+            (
+                arrival_at(one.paths.graph, one.paths.graph.entry),
+                reached_without(one.paths.graph, frozenset(nodes_at(one.paths.graph, excluded))),
+                not one.behind,
+            )
+            for one in starts
+        ]
     )
+
+    def counts(one: SummaryStart) -> bool:
+        graph = one.paths.graph
+        return (
+            arrival_at(graph, graph.entry) in reached
+            and id(graph) not in left_out
+            and not begins_nowhere(one.paths, summaries)
+        )
+
+    worst = worst_start(known.address, starts, behind=bool(known.behind), counts=counts)
+    if worst is None:
+        solution = _no_path(known.solution)
+        return replace(known, solution=solution, by_counts=(), limited=(), starts=starts)
+    same = worst.solution is known.solution and worst.limited == known.limited
+    return known if same and all(map(is_, starts, known.starts)) else worst
+
+
+def begins_nowhere(paths: PreparedPaths, summaries: Sequence[SummarisedFunction]) -> bool:
+    """Whether ``paths`` begin behind tests in a function, and no start remains there."""
+    if paths.begins_inside is None:
+        return False
+    numbers = numbers_in(paths.graph, summaries)
+    called = paths.graph.nodes[paths.graph.entry].block.passes
+    inside = [summaries[numbers[f]] for f in called if f in numbers]
+    return all(one.behind and one.solution.cycles == 0 for one in inside)
 
 
 def nodes_at(graph: Supergraph, places: Set[int]) -> list[int]:
@@ -72,6 +163,20 @@ def executes(counts: Sequence[int], nodes: Set[int]) -> bool:
     return bool(counts) and any(counts[n] for n in nodes)
 
 
+def lowers(solution: IlpSolution, before: Costs, now: Costs) -> bool:
+    """Whether a path costs less now; False if no counts are known."""
+    if not solution.nodes or before is now:
+        return False
+    edges = zip(solution.edges, before.edges, now.edges, strict=True)
+    nodes = zip(solution.nodes, before.nodes, now.nodes, strict=True)
+    cheaper = any(count and old != new for count, old, new in (*edges, *nodes))
+    return cheaper or before.limited != now.limited
+
+
+def _no_path(solution: IlpSolution) -> IlpSolution:
+    return replace(solution, cycles=0, nodes=(), edges=(), calls=())
+
+
 def lowered_costs(
     graph: Supergraph,
     costs: Costs,
@@ -79,24 +184,64 @@ def lowered_costs(
     now: Sequence[SummarisedFunction],
 ) -> Costs:
     """The costs of a caller of summaries, ``before`` and ``now``; ``costs`` if none is lower."""
-    known = {one.address: one for one in before}  # of a recursive function its last activation
-    latest = {one.address: one.solution.cycles for one in now}
-    lower = {at: cycles for at, cycles in latest.items() if cycles < known[at].solution.cycles}
-    less = {e: n for e in range(len(graph.edges)) if (n := _less(graph, e, known, lower))}
-    if not less:
+    numbers = numbers_in(graph, before)
+    changed = {at: now[n] for at, n in numbers.items() if now[n] is not before[n]}
+    if not changed:
         return costs
-    edges = list(costs.edges)
-    for edge, cycles in less.items():
-        causes = list(edges[edge])
-        causes[CostCause.OTHER] -= cycles
-        edges[edge] = tuple(causes)
-    limited = tuple(_lowered_call(call, less.get(call.edge or 0, 0)) for call in costs.limited)
-    return replace(costs, edges=tuple(edges), limited=limited)
+    known = {at: before[n] for at, n in numbers.items()}
+    edges, nodes = list(costs.edges), list(costs.nodes)
+    limited = {(one.node, one.edge): one for one in costs.limited}
+    for node, edge in _calls(graph):
+        passes = graph.nodes[node].block.passes
+        if not changed.keys() & set(passes):
+            continue
+        less = _less(graph, node, known, changed)
+        if edge is None:
+            nodes[node] = _minus(nodes[node], less)
+        else:
+            edges[edge] = _minus(edges[edge], less)
+        call = limited.pop((node, edge), None)
+        if len(passes) == 1 and changed[passes[0]].starts:
+            call = _call(node, edge, changed[passes[0]])
+        elif call is not None:
+            call = _lowered_call(call, less)
+        if call is not None:
+            limited[node, edge] = call
+    return replace(costs, nodes=tuple(nodes), edges=tuple(edges), limited=tuple(limited.values()))
+
+
+def _call(node: int, edge: int | None, callee: SummarisedFunction) -> LimitedCall | None:
+    """The call of a function with tests; None if its cycles do not depend on counts."""
+    options = [
+        CallOption(callee.address, level, one.cycles, one.counts)
+        for level, one in enumerate(callee.limited)
+    ]
+    if not options:
+        return None
+    charged = max(options, key=lambda option: (option.cycles, not option.counts))
+    options.remove(charged)
+    return LimitedCall(node, edge, charged, tuple(options))
+
+
+def _calls(graph: Supergraph) -> Iterator[tuple[int, int | None]]:
+    """The calls of replaced functions, each with its edge; None at an end of paths."""
+    yield from ((edge.src, e) for e, edge in enumerate(graph.edges) if graph.passed(e))
+    yield from (
+        (node, None)
+        for node in graph.exits
+        if graph.nodes[node].block.tail and graph.nodes[node].block.passes
+    )
+
+
+def _minus(causes: tuple[int, ...], cycles: int) -> tuple[int, ...]:
+    found = list(causes)
+    found[CostCause.OTHER] -= cycles
+    return tuple(found)
 
 
 def _lowered_call(call: LimitedCall, less: int) -> LimitedCall:
     """``call`` charged fewer cycles, which bound its options, too."""
-    if call.edge is None or not less:
+    if not less:
         return call
     charged = replace(call.charged, cycles=call.charged.cycles - less)
     most = charged.cycles
@@ -106,19 +251,17 @@ def _lowered_call(call: LimitedCall, less: int) -> LimitedCall:
 
 def _less(
     graph: Supergraph,
-    edge: int,
+    node: int,
     known: Mapping[int, SummarisedFunction],
-    lower: Mapping[int, int],
+    changed: Mapping[int, SummarisedFunction],
 ) -> int:
-    """The cycles by which an edge past calls costs less, as the longest callee does."""
-    if not lower or not graph.passed(edge):
-        return 0
-    callees = graph.nodes[graph.edges[edge].src].block.passes
-    replaced = {callee: graph.guidance.replaced[callee] for callee in callees}
+    """The cycles by which the calls of a node cost less, as the longest callee does."""
+    replaced = {f: graph.guidance.replaced[f] for f in graph.nodes[node].block.passes}
     if not all(_is_summary(one, known.get(callee)) for callee, one in replaced.items()):
         return 0
     cycles = {callee: one.cycles or 0 for callee, one in replaced.items()}
-    return max(cycles.values()) - max(lower.get(callee, cycles[callee]) for callee in cycles)
+    now = {callee: one.solution.cycles for callee, one in changed.items()}
+    return max(cycles.values()) - max(now.get(callee, cycles[callee]) for callee in cycles)
 
 
 def _is_summary(replaced: FunctionReplacement, known: SummarisedFunction | None) -> bool:

@@ -11,29 +11,40 @@ too high: with the fact, values, caches and bounds of loops may be more precise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.exclusion import ProvedRow
 from ilp.paths.solution import WorstPath
-from pipeline.costs import Costs
 from quoll.errors import InfeasibleError, SolverError
 from quoll.facts.count_facts import AtMostFact
 from quoll.facts.fact import FactSource
-from quoll.graph.closure import closure
-from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.run import AnalysisRun
-from wcet.latency.lowered_summaries import executes, lowered_costs, lowered_summaries, nodes_at
+from wcet.latency.arrivals import (
+    Arrival,
+    all_arrivals,
+    arrival_at,
+    reached_arrivals,
+    reached_without,
+)
+from wcet.latency.frames import first_frame
+from wcet.latency.lowered_summaries import (
+    begins_nowhere,
+    executes,
+    lowered_costs,
+    lowered_summaries,
+    lowers,
+    nodes_at,
+)
 
 __all__ = ["PathStarts", "StartPaths"]
 
 HERE = FactSource("latency", 1, "the excluded place")
-Arrival = tuple[int, int]  # address of the first block, context
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ class StartPaths:
     @property
     def arrival(self) -> Arrival:
         """The place and context of the start."""
-        return _arrival(self.paths.graph, self.paths.graph.entry)
+        return arrival_at(self.paths.graph, self.paths.graph.entry)
 
     def excluding(
         self, run: AnalysisRun, excluded: Set[int], summaries: tuple[SummarisedFunction, ...]
@@ -63,11 +74,11 @@ class StartPaths:
         """The same without the addresses ``excluded``; ``summaries``: those without them."""
         graph, worst = self.paths.graph, self.worst
         nodes = frozenset(nodes_at(graph, excluded))
-        leads = self.leads & _reached(graph, nodes) if nodes else self.leads
-        if worst is None:
-            return replace(self, leads=leads)
+        leads = self.leads & reached_without(graph, nodes) if nodes else self.leads
+        if worst is None or begins_nowhere(self.paths, summaries):
+            return replace(self, worst=None, leads=leads)
         costs = lowered_costs(graph, self.paths.costs, self.bound.summaries, summaries)
-        if executes(worst.solution.nodes, nodes) or _lowers(worst, costs):
+        if executes(worst.solution.nodes, nodes) or lowers(worst.solution, worst.costs, costs):
             paths = replace(self.paths, costs=costs)
             worst = _not_above(worst, lambda: self._without(run, paths, nodes))
         return replace(self, worst=worst and replace(worst, summaries=summaries), leads=leads)
@@ -87,10 +98,11 @@ def _without(
     exclusions: tuple[ProvedRow, ...],
     *,
     whole: bool,
+    limits: tuple[Constraint, ...] = (),
 ) -> EntryResult | None:
     """The bound of the paths without ``nodes``; None if there are none. Raises SolverError."""
     never = Constraint(AtMostFact(HERE, "excluded places", 0, None), nodes, frozenset(), None, None)
-    more = (never,) if nodes else ()
+    more = (never, *limits) if nodes else limits
     try:
         return paths_result(
             run, of.name, of.address, paths, whole=whole, more=more, exclusions=exclusions
@@ -112,11 +124,17 @@ def _not_above(known: EntryResult, solve: Callable[[], EntryResult | None]) -> E
 
 @dataclass(frozen=True, slots=True)
 class PathStarts:
-    """All starts of all bounded entries, without the places ``excluded``, which are addresses."""
+    """All starts of all bounded entries, without the places ``excluded``, which are addresses.
+
+    ``left_out``: starts that do not count, by the identity of their graphs. ``summaries``: of each
+    entry, without excluded places.
+    """
 
     run: AnalysisRun
     starts: tuple[StartPaths, ...]
     excluded: frozenset[int] = field(default=frozenset())
+    left_out: frozenset[int] = field(default=frozenset())
+    summaries: Mapping[str, tuple[SummarisedFunction, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(run: AnalysisRun, result: AnalysisResult, masked: Set[str] = frozenset()) -> PathStarts:
@@ -125,6 +143,22 @@ class PathStarts:
         for name, entry in result.entries.items():
             found += _of_regions(entry) if name in masked else _of_entry(entry)
         return PathStarts(run, tuple(found))
+
+    @property
+    def tests(self) -> frozenset[int]:
+        """The addresses of the blocks that start paths behind a test."""
+        of_entries = (start.paths for start in self.starts)
+        of_summaries = (
+            start.paths
+            for bound in self._bounds().values()
+            for one in bound.summaries
+            for start in one.starts
+        )
+        return frozenset(
+            paths.start
+            for paths in (*of_entries, *of_summaries)
+            if paths.start is not None and paths.begins_inside is None
+        )
 
     def longest(self) -> StartPaths | None:
         """The start with the longest paths; None if no path remains."""
@@ -142,38 +176,43 @@ class PathStarts:
 
     def without(self, place: int) -> PathStarts:
         """The same without the place, too."""
-        excluded = self.excluded | {place}
-        summaries = {name: self._lowered(bound, excluded) for name, bound in self._bounds().items()}
+        return replace(self, excluded=self.excluded | {place})._lowered()
+
+    def _lowered(self) -> PathStarts:
+        """The same with the bounds without excluded places, and without starts left out."""
+        bounds = self._bounds().items()
+        summaries = {name: self._lowered_summaries(bound) for name, bound in bounds}
         starts = tuple(
-            start.excluding(self.run, excluded, summaries[start.bound.name])
+            start.excluding(self.run, self.excluded, summaries[start.bound.name])
             for start in self.starts
         )
-        return PathStarts(self.run, starts, excluded)
+        return replace(self, starts=starts, summaries=summaries)
 
     def _bounds(self) -> dict[str, EntryResult]:
         """A bound of each entry: all have the same summaries."""
         return {start.bound.name: start.bound for start in self.starts}
 
-    def _lowered(self, bound: EntryResult, excluded: Set[int]) -> tuple[SummarisedFunction, ...]:
+    def _lowered_summaries(self, bound: EntryResult) -> tuple[SummarisedFunction, ...]:
         """The summaries of an entry without the excluded places."""
 
-        def solve(paths: PreparedPaths, nodes: frozenset[int]) -> EntryResult | None:
-            return _without(self.run, bound, paths, nodes, (), whole=False)
+        def solve(
+            paths: PreparedPaths, nodes: frozenset[int], limits: tuple[Constraint, ...]
+        ) -> EntryResult | None:
+            return _without(self.run, bound, paths, nodes, (), whole=False, limits=limits)
 
-        return lowered_summaries(bound.summaries, excluded, solve)
+        current = self.summaries.get(bound.name, bound.summaries)
+        return lowered_summaries(bound.summaries, current, self.excluded, self.left_out, solve)
 
     def without_start(self, left_out: StartPaths) -> PathStarts:
-        """The same without the bound of one start."""
+        """The same without the bound of one start: of the function in which its path begins."""
+        assert left_out.worst is not None
+        inside = id(first_frame(left_out.worst).graph)
+        if inside != id(left_out.paths.graph):
+            return replace(self, left_out=self.left_out | {inside})._lowered()
         starts = tuple(
             replace(start, worst=None) if start is left_out else start for start in self.starts
         )
         return replace(self, starts=starts)
-
-
-def _lowers(worst: EntryResult, costs: Costs) -> bool:
-    """Whether an edge of the worst path costs less now; False if no counts are known."""
-    edges = zip(worst.solution.edges, worst.costs.edges, costs.edges, strict=False)
-    return any(count and before != now for count, before, now in edges)
 
 
 def _cycles(result: EntryResult | None) -> int:
@@ -197,8 +236,8 @@ def _of_entry(entry: EntryResult) -> list[StartPaths]:
     found = []
     for paths in entry.paths:
         bound, graph = bounds[id(paths.graph)], paths.graph
-        leads = frozenset(_arrival(graph, n) for n in range(len(graph.nodes)))
-        found.append(StartPaths(paths, bound, bound, whole, paths.start is None, leads))
+        first = paths.start is None
+        found.append(StartPaths(paths, bound, bound, whole, first, all_arrivals(graph)))
     arrivals = frozenset(start.arrival for start in found)
     found = [replace(start, leads=start.leads & arrivals) for start in found]
     reached = _arrivals(found)
@@ -207,23 +246,4 @@ def _of_entry(entry: EntryResult) -> list[StartPaths]:
 
 def _arrivals(starts: Sequence[StartPaths]) -> set[Arrival]:
     """The starts that paths from the first ones lead to, directly or by others."""
-    leads: dict[Arrival, set[Arrival]] = {}
-    for start in starts:
-        leads.setdefault(start.arrival, set()).update(start.leads)
-    first = [start.arrival for start in starts if start.first]
-    return closure(first, lambda arrival: leads[arrival])
-
-
-def _arrival(graph: Supergraph, node: int) -> Arrival:
-    return graph.nodes[node].block.addr, graph.nodes[node].context
-
-
-def _reached(graph: Supergraph, without: frozenset[int]) -> frozenset[Arrival]:
-    """The places and contexts on the paths without some nodes."""
-
-    def following(node: int) -> Iterator[int]:
-        targets = (graph.edges[e].dst for e in graph.successors[node])
-        return (target for target in targets if target not in without)
-
-    nodes = closure([] if graph.entry in without else [graph.entry], following)
-    return frozenset(_arrival(graph, n) for n in nodes)
+    return reached_arrivals([(start.arrival, start.leads, start.first) for start in starts])

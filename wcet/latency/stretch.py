@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from ilp.parametric import ParametricBound
 from loopbounds.proof.bound import LoopBound
 from quoll.cfg.cfg import Block
-from wcet.analysis.result import EntryResult, StartBound
+from wcet.analysis.result import EntryResult
 from wcet.latency.decision import Decision, decisions
-from wcet.latency.frames import FrameSection, PathFrame, frames_of, heaviest
+from wcet.latency.frames import FrameSection, PathFrame, first_frame, frames_of, heaviest, last_test
 
 __all__ = ["Stretch", "StretchLoop", "StretchOperation", "function_of", "stretch_of"]
 
@@ -80,15 +80,15 @@ class Stretch:
     test: int | None
 
     @property
-    def start(self) -> StartBound:
-        """The start of the path."""
-        return self.result.starts[0]
+    def start(self) -> int | None:
+        """The address of the block in which the path begins; None for the entry itself."""
+        return first_frame(self.result).start
 
     @property
     def callers(self) -> tuple[int, ...]:
         """The addresses of the functions that are active at the start, the entry's first."""
-        called = self.result.graph.call_string(self.start.context)
-        return tuple(context.function for context in called)
+        first = first_frame(self.result)
+        return first.active_in(first.graph.nodes[first.graph.entry].context)
 
     @property
     def function(self) -> ParametricBound | None:
@@ -181,7 +181,7 @@ def stretch_of(result: EntryResult, tests: Set[int]) -> Stretch:
         return Stretch(result, (), 0, None, None)
     chain = tuple(heaviest(result))
     core = sum(2 * section.cycles >= chain[0].cycles for section in chain[1:])
-    return Stretch(result, chain, core, _decided(chain, core), _last_test(result, tests))
+    return Stretch(result, chain, core, _decided(chain, core), last_test(result, tests))
 
 
 def _decided(chain: tuple[FrameSection, ...], core: int) -> SelectingBranch | None:
@@ -205,10 +205,3 @@ def _leading_to(chain: tuple[FrameSection, ...]) -> Iterator[SelectingBranch]:
         found = decisions(frame.graph, frame.solution, node, contexts)
         if found:
             yield SelectingBranch(frame, found[0])
-
-
-def _last_test(result: EntryResult, tests: Set[int]) -> int | None:
-    """The address of the last testing block on the path, except for the first block."""
-    blocks = (result.graph.nodes[step.node].block.addr for step in result.path.steps[1:])
-    found = [addr for addr in blocks if addr in tests]
-    return found[-1] if found else None

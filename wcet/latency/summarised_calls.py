@@ -11,7 +11,7 @@ from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.prepared import SummarisedFunction
 from wcet.analysis.result import EntryResult
 
-__all__ = ["SummarisedCall", "called", "called_by", "summarised_calls"]
+__all__ = ["SummarisedCall", "called", "called_by", "numbers_in", "summarised_calls"]
 
 SHARE = 0.01  # share of the bound from which on a call counts
 
@@ -73,6 +73,19 @@ def called(
     return sorted(found, key=lambda call: call.cycles)
 
 
+def numbers_in(graph: Supergraph, known: Sequence[SummarisedFunction]) -> dict[int, int]:
+    """By address, the index in ``known`` of each function that ``graph`` may call.
+
+    Of a recursive function the last one; of one with tests the one for the graph's arrivals.
+    """
+    replaced = graph.guidance.replaced
+    return {
+        one.address: number
+        for number, one in enumerate(known)
+        if one.address in replaced and one.behind == replaced[one.address].behind
+    }
+
+
 def called_by(
     known: Sequence[SummarisedFunction],
     graph: Supergraph,
@@ -90,7 +103,7 @@ def called_by(
     ]
     if graph.nodes[node].block.tail and node in graph.exit_nodes:
         ways.append((None, solution.nodes[node]))
-    numbers = {one.address: number for number, one in enumerate(known)}
+    numbers = numbers_in(graph, known)
     for edge, executions in ways:
         for function, level, count in _options(graph, costs, solution, node, edge, executions):
             if count and function in numbers:

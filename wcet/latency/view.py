@@ -37,7 +37,6 @@ def latency_view(
     kernel: Path, options: AnalysisOptions, stages: StageLog, most: int
 ) -> LatencyView:
     """At most ``most`` stretches of the entries that ``options`` requests. Raises WcetError."""
-    options = options.showing_tests
     result = analyse(kernel, options, stages)
     regions = _regions(kernel, options, result)
     if regions:

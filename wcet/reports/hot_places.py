@@ -12,7 +12,7 @@ from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import AnalysisResult, EntryResult
-from wcet.latency.summarised_calls import summarised_calls
+from wcet.latency.summarised_calls import numbers_in, summarised_calls
 
 __all__ = ["HotPlace", "LoopShare", "hot_places", "loop_shares"]
 
@@ -137,7 +137,9 @@ def _outline(path: _Path) -> PathOutline:
 def _inside_calls(entry: EntryResult, path: _Path) -> dict[int, int]:
     """By node, the cycles that it is charged for functions which have a path of their own."""
     shown = {call.function.address for call in summarised_calls(entry)}
-    functions = {one.address: one.solution.cycles for one in entry.summaries}
+    known = entry.summaries
+    numbers = numbers_in(path.graph, known)
+    functions = {address: known[n].solution.cycles for address, n in numbers.items()}
     inside: dict[int, int] = {}
     for e, count in enumerate(path.solution.edges):
         if count and path.graph.passed(e):

@@ -95,6 +95,7 @@ def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
             {
                 "place": None if s.place is None else result.image.place(s.place),
                 "context": s.context,
+                "inside": None if s.inside is None else result.function(s.inside),
                 "cycles": None if entry.parametric else s.cycles,
             }
             for s in entry.starts

@@ -67,7 +67,7 @@ def _stretch(view: LatencyView, one: RankedStretch) -> dict[str, Any]:
         "example": dict(bound.example) if stretch.function else {},
         "begins": {
             "at": beginning(view, stretch).value,
-            "place": None if stretch.start.place is None else place(stretch.start.place),
+            "place": None if stretch.start is None else place(stretch.start),
             "calls": list(map(result.function, stretch.callers)),
         },
         "ends": {

@@ -40,7 +40,7 @@ class Beginning(Enum):
 
 def beginning(view: LatencyView, stretch: Stretch) -> Beginning:
     """The kind of place where ``stretch`` begins."""
-    if stretch.start.place is None:
+    if stretch.start is None:
         return Beginning.ENTRY
     return Beginning.MASK if stretch.result.name in view.masked else Beginning.TEST
 
@@ -103,11 +103,11 @@ def _calls(result: AnalysisResult, functions: Sequence[int]) -> str:
 
 def _begin(view: LatencyView, stretch: Stretch) -> str:
     result, start = view.result, stretch.start
-    if start.place is None:
+    if start is None:
         return f"the entry, {short_place(result.image, stretch.result.address)}"
     how = "masked in the block" if stretch.result.name in view.masked else "behind the test"
     called = _calls(result, stretch.callers)
-    return f"{how} at {short_place(result.image, start.place)}, in {called}"
+    return f"{how} at {short_place(result.image, start)}, in {called}"
 
 
 def _end(view: LatencyView, stretch: Stretch) -> str:

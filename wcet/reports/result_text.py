@@ -187,10 +187,11 @@ def start_text(result: AnalysisResult, entry: EntryResult, start: StartBound) ->
 def _place_of(result: AnalysisResult, entry: EntryResult, start: StartBound) -> str:
     if start.place is None:
         return "from the entry"
-    return (
-        f"from just after the test for interrupts at {result.image.place(start.place)}"
-        f"{callers(result, entry, start.context)}"
-    )
+    test = "the test for interrupts at"
+    if start.inside is not None:
+        test = f"a test for interrupts in {result.function(start.inside)}, called at"
+    place = f"{result.image.place(start.place)}{callers(result, entry, start.context)}"
+    return f"from just after {test} {place}"
 
 
 def waits(result: AnalysisResult, style: TextStyle) -> Iterator[str]:

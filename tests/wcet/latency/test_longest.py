@@ -88,10 +88,10 @@ def test_a_stretch_behind_a_test_goes_with_its_operation(tmp_path: Path) -> None
     elf = decoder(DECODER.replace("    return 0;\n}\nint main", tail))
     run, result = analysed(elf)
     first, second = longest_stretches(PathStarts.of(run, result), 2)
-    assert first.stretch.start.place is not None
+    assert first.stretch.start is not None
     assert with_facts(elf, tmp_path, [first]) == cycles(first)
     assert second.stretch.result.cycles == cycles(first)
-    assert second.stretch.start.place is None
+    assert second.stretch.start is None
 
 
 @pytest.mark.slow("several whole analyses")
