@@ -34,6 +34,7 @@ from quoll.results.cache_key import key_of
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.request_key import LEFT_OUT, matters, request_key, solutions_key
 from wcet.platforms.platform_model import Platform
+from wcet.result_classes.returned_words import ResultClass
 
 __all__ = [
     "InfeasibleEdge",
@@ -122,9 +123,9 @@ class SummarisedFunction:
 
     A recursive function appears once for each number of activations, and one with tests for
     interrupts once for each kind of arrival; ``behind`` as in ``FunctionReplacement``.
-    ``by_counts``: the paths and the solution for each of ``FunctionReplacement.limited``, which
-    are ``limited`` if it has tests.
-    ``starts``: all starts of a function with tests; the paths from the call lead to the others.
+    ``by_counts``: the paths and the solution for each of ``limited``, which are as in
+    ``FunctionReplacement``. ``classes``: the classes of its result. ``starts``: all starts of a
+    function with tests; the paths from the call lead to the others.
     """
 
     address: int
@@ -134,6 +135,7 @@ class SummarisedFunction:
     behind: bool | None = None
     limited: tuple[LimitedCycles, ...] = ()
     starts: tuple[SummaryStart, ...] = ()
+    classes: tuple[ResultClass, ...] = ()
 
     def at(self, level: int | None) -> SummarisedFunction:
         """The function in calls with the counts of this level."""

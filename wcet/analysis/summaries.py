@@ -366,7 +366,16 @@ def _tried(code: AnalysisTarget, program: Program, effort: Effort) -> FunctionSu
         replacement,
         (inside,),
         (assumed, *assumptions, *costs.assumptions, *result.assumptions),
-        (SummarisedFunction(function, paths, result.solution, solutions),),
+        (
+            SummarisedFunction(
+                function,
+                paths,
+                result.solution,
+                solutions,
+                limited=replacement.limited,
+                classes=tuple(classes),
+            ),
+        ),
     )
 
 

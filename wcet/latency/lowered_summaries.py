@@ -15,9 +15,9 @@ from dataclasses import replace
 from operator import is_
 
 from ilp.constraints.constraint import Constraint
-from ilp.counted_bounds import bounds_by_counts
+from ilp.constraints.exclusion import ProvedRow
 from ilp.paths.solution import IlpSolution
-from pipeline.costs import CallOption, CostCause, Costs, LimitedCall
+from pipeline.costs import CallOption, CostCause, Costs, ExcludedEdges, LimitedCall
 from quoll.errors import InfeasibleError, SolverError
 from quoll.facts.applied import FunctionReplacement
 from quoll.inlining.supergraph import Supergraph
@@ -25,6 +25,8 @@ from wcet.analysis.prepared import PreparedPaths, SummarisedFunction, SummarySta
 from wcet.analysis.result import EntryResult
 from wcet.latency.arrivals import arrival_at, reached_arrivals, reached_without
 from wcet.latency.summarised_calls import numbers_in
+from wcet.result_classes.class_bounds import bounds_by_results
+from wcet.result_classes.returned_words import CalledResult, ResultClass
 
 __all__ = [
     "begins_nowhere",
@@ -35,7 +37,10 @@ __all__ = [
     "nodes_at",
 ]
 
-Without = Callable[[PreparedPaths, frozenset[int], tuple[Constraint, ...]], EntryResult | None]
+Without = Callable[
+    [PreparedPaths, frozenset[int], tuple[ProvedRow, ...], tuple[Constraint, ...]],
+    EntryResult | None,
+]
 
 
 def lowered_summaries(
@@ -49,29 +54,46 @@ def lowered_summaries(
 
     ``current``: the same without fewer addresses. ``left_out``: the starts of paths that do not
     count, by the identity of their graphs. ``solve`` bounds the paths of a summary without some
-    nodes, with more constraints; None if there are none.
+    nodes, with more rows and constraints; None if there are none.
     """
     found: list[SummarisedFunction] = []
     for one, known in zip(summaries, current, strict=True):
-        before = summaries[: len(found)]
-        starts = one.starts or (SummaryStart(one.paths, one.solution),)
-        latest = known.starts or (SummaryStart(known.paths, known.solution),)
+        before, latest = summaries[: len(found)], _starts(known)
         solved = tuple(
-            _lowered_start(start.paths, now, before, found, excluded, solve)
-            for start, now in zip(starts, latest, strict=True)
+            _lowered_start(start.paths, now, one.classes, before, found, excluded, solve)
+            for start, now in zip(_starts(one), latest, strict=True)
         )
         if one.starts:
             found.append(_worst(known, solved, excluded, left_out, found))
         elif solved[0] is latest[0]:
             found.append(known)
         else:
-            found.append(replace(known, paths=solved[0].paths, solution=solved[0].solution))
+            (start,) = solved
+            by_counts = tuple((start.paths, solution) for _, solution in start.counted)
+            limited = tuple(cycles for cycles, _ in start.counted)
+            found.append(
+                replace(
+                    known,
+                    paths=start.paths,
+                    solution=start.solution,
+                    by_counts=by_counts,
+                    limited=limited,
+                )
+            )
     return tuple(found)
+
+
+def _starts(one: SummarisedFunction) -> tuple[SummaryStart, ...]:
+    """The starts of a summary; one without tests has only its entry."""
+    solutions = (solution for _, solution in one.by_counts)
+    counted = tuple(zip(one.limited, solutions, strict=True)) if not one.starts else ()
+    return one.starts or (SummaryStart(one.paths, one.solution, counted),)
 
 
 def _lowered_start(
     original: PreparedPaths,
     latest: SummaryStart,
+    classes: Sequence[ResultClass],
     before: Sequence[SummarisedFunction],
     now: Sequence[SummarisedFunction],
     excluded: Set[int],
@@ -86,22 +108,53 @@ def _lowered_start(
         return latest
     paths = replace(known, costs=costs)
 
-    def solved(more: tuple[Constraint, ...]) -> IlpSolution:
-        bound = solve(paths, nodes, more)
+    def solved(
+        inside: Costs, rows: tuple[ProvedRow, ...], more: tuple[Constraint, ...]
+    ) -> IlpSolution:
+        bound = solve(replace(paths, costs=inside), nodes, rows, more)
         if bound is None:
             raise InfeasibleError("no path remains")
         return bound.solution
 
     try:
-        bound = solve(paths, nodes, ())
+        bound = solve(paths, nodes, (), ())
         if bound is None:
             return SummaryStart(paths, _no_path(latest.solution))
         if bound.cycles > latest.solution.cycles:
             return latest
-        counted = bounds_by_counts(bound.constraints, bound.solution, solved)
+        remaining = [_renumbered(one, graph, before, now) for one in classes]
+        counted = bounds_by_results(remaining, bound.constraints, costs, bound.solution, solved)
     except SolverError:
         return latest
     return SummaryStart(paths, bound.solution, counted)
+
+
+def _renumbered(
+    one: ResultClass,
+    graph: Supergraph,
+    before: Sequence[SummarisedFunction],
+    now: Sequence[SummarisedFunction],
+) -> ResultClass:
+    """A class of results with the levels that its callees have now.
+
+    A result of a callee stays excluded if all its levels with the same words were.
+    """
+    numbers = numbers_in(graph, before)
+    found: set[CalledResult] = set()
+    for called in one.results:
+        number = numbers.get(called.function)
+        if number is None or now[number] is before[number]:
+            found.add(called)
+            continue
+        then, latest = before[number].limited, now[number].limited
+        if called.level is None:
+            continue
+        words = then[called.level].result
+        same = (level for level, of in enumerate(then) if of.result == words)
+        if all(replace(called, level=level) in one.results for level in same):
+            levels = (level for level, of in enumerate(latest) if of.result == words)
+            found.update(replace(called, level=level) for level in levels)
+    return replace(one, results=frozenset(found))
 
 
 def _worst(
@@ -193,34 +246,52 @@ def lowered_costs(
     limited = {(one.node, one.edge): one for one in costs.limited}
     for node, edge in _calls(graph):
         passes = graph.nodes[node].block.passes
-        if not changed.keys() & set(passes):
+        less = _less(graph, node, known, changed) if changed.keys() & set(passes) else None
+        if less is None:
             continue
-        less = _less(graph, node, known, changed)
         if edge is None:
             nodes[node] = _minus(nodes[node], less)
         else:
             edges[edge] = _minus(edges[edge], less)
-        call = limited.pop((node, edge), None)
-        if len(passes) == 1 and changed[passes[0]].starts:
-            call = _call(node, edge, changed[passes[0]])
-        elif call is not None:
-            call = _lowered_call(call, less)
+        call = _call(node, edge, [changed.get(f, known[f]) for f in passes])
+        before_it = limited.pop((node, edge), None)
         if call is not None:
-            limited[node, edge] = call
+            excluded = () if before_it is None else _excluded(before_it, call)
+            limited[node, edge] = replace(call, excluded=excluded)
     return replace(costs, nodes=tuple(nodes), edges=tuple(edges), limited=tuple(limited.values()))
 
 
-def _call(node: int, edge: int | None, callee: SummarisedFunction) -> LimitedCall | None:
-    """The call of a function with tests; None if its cycles do not depend on counts."""
-    options = [
-        CallOption(callee.address, level, one.cycles, one.counts)
-        for level, one in enumerate(callee.limited)
-    ]
-    if not options:
+def _call(node: int, edge: int | None, callees: Sequence[SummarisedFunction]) -> LimitedCall | None:
+    """The call of one of some functions, as ``pipeline.limited_calls`` has it.
+
+    None if its cycles depend neither on counts nor on results.
+    """
+    options = [option for callee in callees for option in _options(callee)]
+    if not any(option.counts or option.result for option in options):
         return None
     charged = max(options, key=lambda option: (option.cycles, not option.counts))
     options.remove(charged)
     return LimitedCall(node, edge, charged, tuple(options))
+
+
+def _options(callee: SummarisedFunction) -> list[CallOption]:
+    if not callee.limited:
+        return [CallOption(callee.address, None, callee.solution.cycles, ())]
+    return [
+        CallOption(callee.address, level, one.cycles, one.counts, one.result)
+        for level, one in enumerate(callee.limited)
+    ]
+
+
+def _excluded(before: LimitedCall, now: LimitedCall) -> tuple[ExcludedEdges, ...]:
+    """The edges that results of a call exclude, for its options now."""
+    found = []
+    for one in before.excluded:
+        words = [option.result for option in one.options if option.result is not None]
+        options = frozenset(o for o in (now.charged, *now.options) if o.result in words)
+        if options:
+            found.append(replace(one, options=options))
+    return tuple(found)
 
 
 def _calls(graph: Supergraph) -> Iterator[tuple[int, int | None]]:
@@ -239,26 +310,19 @@ def _minus(causes: tuple[int, ...], cycles: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _lowered_call(call: LimitedCall, less: int) -> LimitedCall:
-    """``call`` charged fewer cycles, which bound its options, too."""
-    if not less:
-        return call
-    charged = replace(call.charged, cycles=call.charged.cycles - less)
-    most = charged.cycles
-    options = tuple(replace(one, cycles=min(one.cycles, most)) for one in call.options)
-    return replace(call, charged=charged, options=options)
-
-
 def _less(
     graph: Supergraph,
     node: int,
     known: Mapping[int, SummarisedFunction],
     changed: Mapping[int, SummarisedFunction],
-) -> int:
-    """The cycles by which the calls of a node cost less, as the longest callee does."""
+) -> int | None:
+    """The cycles by which the calls of a node cost less, as the longest callee does.
+
+    None if one of the callees has no summary.
+    """
     replaced = {f: graph.guidance.replaced[f] for f in graph.nodes[node].block.passes}
     if not all(_is_summary(one, known.get(callee)) for callee, one in replaced.items()):
-        return 0
+        return None
     cycles = {callee: one.cycles or 0 for callee, one in replaced.items()}
     now = {callee: one.solution.cycles for callee, one in changed.items()}
     return max(cycles.values()) - max(now.get(callee, cycles[callee]) for callee in cycles)

@@ -196,9 +196,12 @@ class PathStarts:
         """The summaries of an entry without the excluded places."""
 
         def solve(
-            paths: PreparedPaths, nodes: frozenset[int], limits: tuple[Constraint, ...]
+            paths: PreparedPaths,
+            nodes: frozenset[int],
+            rows: tuple[ProvedRow, ...],
+            limits: tuple[Constraint, ...],
         ) -> EntryResult | None:
-            return _without(self.run, bound, paths, nodes, (), whole=False, limits=limits)
+            return _without(self.run, bound, paths, nodes, rows, whole=False, limits=limits)
 
         current = self.summaries.get(bound.name, bound.summaries)
         return lowered_summaries(bound.summaries, current, self.excluded, self.left_out, solve)

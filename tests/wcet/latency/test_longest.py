@@ -116,6 +116,38 @@ def test_an_operation_inside_of_a_function_summary(tmp_path: Path) -> None:
     assert second.stretch.result.cycles == first.remaining.cycles
 
 
+@pytest.mark.slow("several whole analyses")
+def test_without_a_place_each_range_of_counts_has_its_path(tmp_path: Path) -> None:
+    """One of three calls sweeps; the paths of the others are without the place, too."""
+    sweep = """
+__attribute__((noinline)) void sweep(void) {
+    for (unsigned i = 0; i < 90; i++) memory[i] ^= i;
+}
+__attribute__((noinline)) unsigned finalise(unsigned kind) {
+    if (memory[9] == kind) sweep();
+"""
+    head = "\n__attribute__((noinline)) unsigned finalise(unsigned kind) {\n"
+    assert FINALISING.count(head) == 1
+    elf = decoder(FINALISING.replace(head, sweep))
+    once = tmp_path / "once.facts"
+    once.write_text("sweep executes at most 1 times\n")
+    run, result = analysed(elf, (once,), SHARED)
+    assert any(one.by_counts for one in result.entries["syscall"].summaries)
+    found = longest_stretches(PathStarts.of(run, result), 3)
+    file = tmp_path / "excluded.facts"
+    for number, one in enumerate(found):
+        operation = one.stretch.operation
+        assert operation is not None
+        assert operation.cycles <= one.stretch.result.cycles
+        assert all(loop.cycles <= one.stretch.result.cycles for loop in one.stretch.loops())
+        places = [other.excluded for other in found[: number + 1] if other.excluded is not None]
+        file.write_text("".join(f"{place:#x} never executes\n" for place in places))
+        _, without = analysed(elf, (once, file), SHARED)
+        assert one.remaining is not None
+        bound = without.entries["syscall"].cycles
+        assert bound <= one.remaining.cycles < 1.1 * bound
+
+
 @pytest.mark.slow("whole analyses of random kernels")
 @pytest.mark.parametrize("seed", spread([1, 2, 3, 6, 9, 13], 2))
 def test_no_bound_with_the_facts_is_above_the_next_stretch(seed: int, tmp_path: Path) -> None:
