@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts
@@ -41,7 +41,7 @@ from loopbounds.proof.store import GraphBounds, copy_models
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode, KnownValues, UnknownValues
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
-from loopbounds.slicing.slice import Slice, slice_loops
+from loopbounds.slicing.slice import RegisterDecidedLoop, Slice, slice_loops
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
@@ -186,6 +186,12 @@ def _narrowed(bound: LoopBound, counted: LoopBound) -> LoopBound:
     if counted.total is None or (bound.total is not None and bound.total <= counted.total):
         return bound
     return replace(bound, total=counted.total, around=counted.around)
+
+
+def _alone(ssa: GatedSsa, cut: Slice) -> RegisterDecidedLoop | None:
+    """``cut.alone()``, if it takes at most ``REFUTING_VALUES``."""
+    with ssa.limited(table.REFUTING_VALUES):
+        return cut.alone()
 
 
 @dataclass(slots=True)
@@ -337,14 +343,16 @@ class _GraphLoops:
         """The slice of a loop; None for a loop without a proof whose slice would cost too much.
 
         Such a loop is sliced in at most ``REFUTING_CONTEXTS`` contexts, and in no further one after
-        a slice has exceeded ``REFUTING_VALUES``.
+        a slice has exceeded ``REFUTING_VALUES`` beyond the values that proofs have needed.
         """
         rounds = self._proofs()
         header = self.graph.nodes[self.graph.loops[loop].header].block.addr
         if loop not in rounds.slices and self._tried[header] < table.REFUTING_CONTEXTS:
             self._tried[header] += 1
             try:
-                rounds.slices |= slice_loops(GatedSsa(rounds.code, table.REFUTING_VALUES), [loop])
+                with rounds.ssa.limited(table.REFUTING_VALUES):
+                    cut = slice_loops(rounds.ssa, [loop])[loop]
+                rounds.slices[loop] = replace(cut, alone=cache(partial(_alone, rounds.ssa, cut)))
             except OutOfEffort:
                 self._tried[header] = table.REFUTING_CONTEXTS
         return rounds.slices.get(loop)

@@ -30,7 +30,7 @@ from loopbounds.reduction.simplify import simplified
 from loopbounds.sampling.runs import explore, longest
 from loopbounds.slicing.cell import HeaderCell
 from loopbounds.slicing.code import CellStep, GraphCode
-from loopbounds.slicing.gated_ssa import GatedSsa
+from loopbounds.slicing.gated_ssa import GatedSsa, KnownBounds
 from loopbounds.slicing.one_call import OneCall, for_any_caller
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
@@ -76,10 +76,22 @@ class ProofRounds:
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; totals are under -1 - loop
     proved: dict[LoopModel, ModelProof] = field(default_factory=dict)  # in this process
+    ssa: GatedSsa = field(init=False)  # the values of all runs
     _calls: dict[Hashable, AnyCaller | None] = field(default_factory=dict)  # by shape of the call
-    _ssa: GatedSsa | None = None  # of the first run
+    # the slices with the bounds that are known, by the values that they are made of
+    _sliced: dict[GatedSsa, tuple[KnownBounds, dict[int, Slice]]] = field(default_factory=dict)
+    _apart: GatedSsa | None = None  # with stack addresses tracked in each context
+    _pointed: GatedSsa | None = None  # with the words behind pointers
+    # the bounds with which loops had no (useful) one by ``_apart``, and by ``_pointed``
+    _without_apart: dict[int, KnownBounds] = field(default_factory=dict)
+    _without_pointed: dict[int, KnownBounds] = field(default_factory=dict)
+    # in a call by any caller, by its shape
+    _alone: dict[Hashable, tuple[Slice, ProofOutcome, str]] = field(default_factory=dict)
     # by model, and by the identity of one of ``_calls``
     _shared_proofs: dict[tuple[LoopModel, int], ModelProof | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ssa = GatedSsa(self.code)
 
     @property
     def store(self) -> ResultsStore:
@@ -92,11 +104,13 @@ class ProofRounds:
         Loops without a bound are tried again with stack addresses tracked separately in each
         context, then in a call by any caller. A later run goes on with the values of the first.
         """
-        ssa = self._ssa = self._ssa or GatedSsa(self.code)
+        ssa = self.ssa
         self._settle(loops, ssa)
-        if ssa.spread and any(map(self._is_open, loops)):
-            apart = GatedSsa(self.code, by_itself=True, tainted=ssa.first_failed)
-            self._settle(loops, apart)
+        if ssa.spread and any(self._without_apart.get(i) != ssa.known for i in self._open(loops)):
+            if self._apart is None:
+                self._apart = GatedSsa(self.code, by_itself=True, tainted=ssa.first_failed)
+            self._settle(loops, self._apart)
+            self._without_apart |= dict.fromkeys(self._open(loops), KnownBounds.of(self.code))
         self._settle_with_pointed_words(loops, ssa.taint.tainted)
         while self._settle_in_one_call(loops):
             self._settle(loops, ssa)
@@ -107,21 +121,30 @@ class ProofRounds:
         """Try loops without a useful bound again, with the words behind pointers (S7).
 
         An outcome counts only if it has a useful bound; else the first one stays. ``tainted``:
-        cells that may hold a stack address.
+        cells that may hold a stack address. A loop is tried again only once more bounds are known.
         """
-        before = {i: self.outcomes[i] for i in loops if self._is_open(i) or self._is_loose(i)}
+        code, start = self.code, KnownBounds.of(self.code)
+        before = {
+            i: self.outcomes[i]
+            for i in loops
+            if self._is_open(i) or self._is_loose(i)
+            if self._without_pointed.get(i) != start
+        }
         if not before:
             return
-        slices, keys, code = dict(self.slices), dict(self.keys), self.code
+        slices, keys = dict(self.slices), dict(self.keys)
         bounds, continued = dict(code.bounds), dict(code.continued)
         for loop in before:
             del self.outcomes[loop]
             code.bounds.pop(loop, None)
-        self._settle(list(before), GatedSsa(replace(code, pointed=True), tainted=tainted))
+        if self._pointed is None:
+            self._pointed = GatedSsa(replace(code, pointed=True), tainted=tainted)
+        self._settle(list(before), self._pointed)
         for loop, outcome in before.items():
             if self.outcomes[loop].bound is None or self._is_loose(loop):
                 self.outcomes[loop] = outcome
                 self.slices[loop], self.keys[loop] = slices[loop], keys[loop]
+                self._without_pointed[loop] = start
                 code.bounds.pop(loop, None)
                 if loop in bounds:
                     code.bounds[loop], code.continued[loop] = bounds[loop], continued[loop]
@@ -133,16 +156,15 @@ class ProofRounds:
 
     def _settle_in_one_call(self, loops: Sequence[int]) -> bool:
         """Whether some unbounded loop gets a bound in a call of its function by any caller."""
-        known: dict[Hashable, tuple[Slice, ProofOutcome, str]] = {}
         more = False
         for loop in loops:
             call = OneCall.around(self.code, loop) if self._is_open(loop) else None
             if call is None:
                 continue
             shape = call.shape
-            if shape not in known:
-                known[shape] = self._in_one_call(call)
-            cut, outcome, key = known[shape]
+            if shape not in self._alone or self._alone[shape][1].failed:
+                self._alone[shape] = self._in_one_call(call)
+            cut, outcome, key = self._alone[shape]
             if outcome.bound is not None and outcome.bound <= table.USEFUL:
                 self.slices[loop] = for_any_caller(cut, self.slices[loop])
                 self.outcomes[loop], self.keys[loop] = outcome, key
@@ -154,12 +176,12 @@ class ProofRounds:
         """The slice, the outcome and the key of the proof of the loop in ``call``."""
         code, loop = call.code(), call.loop
         alone = ProofRounds(code, self.options, self.checker, self.progress, proved=self.proved)
-        alone._settle([loop], GatedSsa(code))
+        alone._settle([loop], alone.ssa)
         return alone.slices[loop], alone.outcomes[loop], alone.keys[loop]
 
     def _settle(self, loops: Sequence[int], ssa: GatedSsa) -> None:
         code, outcomes = self.code, self.outcomes
-        pending, wanted = [loop for loop in loops if self._is_open(loop)], set(loops)
+        pending, wanted = self._open(loops), set(loops)
         while pending:
             ready = self._waiting_for_none(ssa, pending, wanted)
             if not ready:
@@ -175,7 +197,7 @@ class ProofRounds:
                 code.steps |= {
                     (i, cell): CellStep(n, cut.assumed) for cell, n in cut.steps().items()
                 }
-            pending = [loop for loop in loops if self._is_open(loop)]
+            pending = self._open(loops)
 
     def _waiting_for_none(self, ssa: GatedSsa, loops: Sequence[int], wanted: set[int]) -> list[int]:
         """The ``loops`` whose last awaited loop has an outcome now.
@@ -192,8 +214,17 @@ class ProofRounds:
         return [i for i in self._changed(ssa, due) if not self._missing(waits_for, i, wanted)]
 
     def _changed(self, ssa: GatedSsa, loops: Sequence[int]) -> list[int]:
-        """Slice ``loops`` again; returns the loops without an outcome for their model."""
-        new = slice_loops(ssa, loops)
+        """Slice ``loops`` again; returns the loops without an outcome for their model.
+
+        A loop that was sliced with the same bounds is not sliced again.
+        """
+        ssa.renew()
+        known, new = self._sliced.get(ssa, (ssa.known, {}))
+        if known is not ssa.known:
+            new = {}
+        if missing := [i for i in loops if i not in new]:
+            new = new | slice_loops(ssa, missing)
+        self._sliced[ssa] = ssa.known, new
         changed = [
             i for i in loops if i not in self.outcomes or new[i].model != self.slices[i].model
         ]
@@ -216,6 +247,9 @@ class ProofRounds:
     def _missing(self, known: Callable[[Slice], set[int]], loop: int, wanted: set[int]) -> set[int]:
         """The loops without an outcome that ``loop`` waits for."""
         return (known(self.slices[loop]) & wanted) - self.outcomes.keys()
+
+    def _open(self, loops: Sequence[int]) -> list[int]:
+        return [loop for loop in loops if self._is_open(loop)]
 
     def _is_open(self, loop: int) -> bool:
         """Whether a loop is untried, or may get a bound once others have theirs."""
@@ -297,14 +331,14 @@ class ProofRounds:
     def _proved_for_any(self, call: OneCall) -> AnyCaller | None:
         code, loop = call.code(), call.loop
         alone = ProofRounds(code, self.options, self.checker, None, proved=self.proved)
-        alone._changed(ssa := GatedSsa(code), [loop])
+        alone._changed(alone.ssa, [loop])
         model = simplified(alone.slices[loop].model)
         if model.inputs:  # words that each iteration loads: few callers give them a bound
             return None
         runs = explore(model)
         if not runs or longest(runs) > table.SHARED_MOST:
             return None
-        alone._settle([loop], ssa)
+        alone._settle([loop], alone.ssa)
         outcome, cut = alone.outcomes[loop], alone.slices[loop]
         if outcome.bound is None or outcome.failed:
             return None
@@ -376,7 +410,7 @@ class ProofRounds:
         around = {b.loop: self.code.graph.loops[b.loop].parent for b in bounds}
         nested = [i for i, p in around.items() if {i, p} <= self.code.bounds.keys()]
         earlier = [i for i in nested if around[i] in self.slices[i].havoc.values()]
-        cuts = self.slices | (slice_loops(GatedSsa(self.code), earlier) if earlier else {})
+        cuts = self.slices | (slice_loops(self.ssa, earlier) if earlier else {})
         return tuple(
             self._with_total(b, bounds, cuts[b.loop], parent)
             if b.loop in nested and (parent := around[b.loop]) is not None

@@ -14,13 +14,14 @@ image and live stack frames. Any other load is an *input*, any word.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cell_name, cell_width
-from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.code import GraphCode, LoopContinuation
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.gates import PathGates
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
@@ -41,7 +42,7 @@ from loopbounds.terms.bit_vectors import (
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 
-__all__ = ["GatedSsa", "OutOfEffort", "SsaScope"]
+__all__ = ["GatedSsa", "KnownBounds", "OutOfEffort", "SsaScope"]
 
 Result = TypeVar("Result")
 
@@ -411,6 +412,19 @@ class OutOfEffort(Exception):
     """More values were computed than the effort allows."""
 
 
+@dataclass(frozen=True, slots=True)
+class KnownBounds:
+    """The bounds, by loop, with which values after loops were computed."""
+
+    bounds: Mapping[int, int]
+    continued: Mapping[int, LoopContinuation]
+
+    @staticmethod
+    def of(code: GraphCode) -> KnownBounds:
+        """The bounds that are proved so far."""
+        return KnownBounds(dict(code.bounds), dict(code.continued))
+
+
 class GatedSsa:
     """The scopes of the whole graph and of its loops, made on demand.
 
@@ -419,7 +433,8 @@ class GatedSsa:
     each context. Otherwise a taint holds for all contexts of a loop, which needs fewer restarts;
     then ``spread`` tells that a taint was extended so. ``tainted``: cells that may hold a stack
     address, as another object found; its slices need no restart to find them again.
-    ``first_failed``: the assumptions that failed before any cell was tainted.
+    ``first_failed``: the assumptions that failed before any cell was tainted. ``known``: the bounds
+    with which the values are computed, the same object until they change.
     """
 
     def __init__(
@@ -434,6 +449,7 @@ class GatedSsa:
         self.spread = False
         self.first_failed: frozenset[HeaderCell] = frozenset()
         self.unbounded = UnboundedCounter()
+        self.known = KnownBounds.of(code)
         self.restart(tainted)
 
     def within_effort(self, compute: Callable[[], Result], otherwise: Result) -> Result:
@@ -448,6 +464,15 @@ class GatedSsa:
     def limit(self, effort: float) -> None:
         """Set the number of values that may be computed from now on."""
         self._effort = effort
+
+    @contextmanager
+    def limited(self, effort: float) -> Iterator[None]:
+        """Limit the number of values that the body may compute."""
+        before, self._effort = self._effort, effort
+        try:
+            yield
+        finally:
+            self._effort = before
 
     def spend(self) -> None:
         """Count one value. Raises OutOfEffort."""
@@ -482,7 +507,11 @@ class GatedSsa:
         return [i for i, header in enumerate(headers) if header == headers[loop]]
 
     def renew(self) -> None:
-        """Drop the values that depend on unbounded loops, which may have a bound now."""
+        """Drop the values that depend on unbounded loops, if more loops have a bound now."""
+        known = KnownBounds.of(self.code)
+        if known == self.known:
+            return
+        self.known = known
         self._earlier |= self._loop_scopes
         self._loop_scopes = {}
         self.whole = self.whole.renewed()

@@ -21,7 +21,7 @@ from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.cell import STACK, Cell, HeaderCell
 from loopbounds.slicing.code import GraphCode, LoopContinuation
 from loopbounds.slicing.effects import FLAG, LoadEffect
-from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
+from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort, SsaScope
 from loopbounds.slicing.iteration import LoopIteration
 from loopbounds.slicing.stated_words import about
 from loopbounds.terms import bit_vectors as terms
@@ -109,8 +109,22 @@ def slice_loops(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
     Slicing assumes that cells hold no stack address, checks this now and then, and restarts with
     the failed cells tainted until all assumptions hold. Loops with failed assumptions are sliced
     first, as they may need more.
+
+    Raises OutOfEffort where the effort of ``ssa`` ends; values that depend on a failed assumption
+    are dropped then, too.
     """
     ssa.renew()
+    tainted = ssa.taint.tainted
+    try:
+        return _sliced(ssa, loops)
+    except OutOfEffort:
+        if ssa.taint.tainted != tainted:
+            ssa.restart(ssa.taint.tainted)
+        raise
+
+
+def _sliced(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
+    """The models under assumptions that hold."""
     slices: dict[int, Slice] = {}
     assumed: dict[int, frozenset[HeaderCell]] = {}
     pending = list(loops)
