@@ -215,6 +215,13 @@ ENTRY_MODE = AssumptionKind(
     refuted_by="a call of it in another mode, which has another sp and lr",
     checked_by=f"nothing but {LEAVES}",
 )
+VECTOR_MODE = AssumptionKind(
+    "vector mode",
+    "mode: {function} is entered by the exception of the vector at {vector}, in mode {mode}",
+    proved_by="that neither Monitor nor Hyp mode takes the exception, and nothing else enters it",
+    refuted_by="an execution that enters it in another mode, which has another sp and lr",
+    checked_by="nothing: recordings have no modes",
+)
 RESTORES_MODE = AssumptionKind(
     "restores mode",
     "mode: the status words that {function} writes have the mode in which it runs",

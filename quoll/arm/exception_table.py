@@ -3,7 +3,8 @@
 Sources: ARM Architecture Reference Manual, ARMv7-A, B1.8.1: eight words, each an ARM or a Thumb
 instruction that leads to its handler, by ``b`` or ``ldr pc`` with a literal; unused words hold a
 ``nop``, 0, or a branch to themselves, and the handler of the fast interrupt may stand in the last
-place. ARMv7-M, B1.5.3: the first stack pointer, then the addresses of handlers, all of them Thumb.
+place. Table B1-3 there has the mode in which each exception is taken. ARMv7-M, B1.5.3: the first
+stack pointer, then the addresses of handlers, all of them Thumb.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ __all__ = [
     "EXCEPTIONS",
     "SIZE",
     "WORD",
+    "EnteredMode",
     "ExceptionTable",
+    "entered_mode",
     "exception_tables",
     "microcontroller_tables",
 ]
@@ -35,6 +38,7 @@ EXCEPTIONS = (
     "interrupt",
     "fast interrupt",
 )
+MODES = (0x13, 0x1B, 0x13, 0x17, 0x17, None, 0x12, 0x11)  # CPSR bits 4 to 0, by exception
 WORD = 4  # bytes
 SIZE = WORD * len(EXCEPTIONS)  # bytes
 RESET, UNUSED, LAST = 0, 5, 7
@@ -65,6 +69,37 @@ def exception_tables(image: Image) -> tuple[ExceptionTable, ...]:
         _table(image, addr, thumb=thumb) for addr in _starts(image) for thumb in _sets(image, addr)
     )
     return tuple({table.addr: table for table in found if table is not None}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredMode:
+    """The mode (CPSR bits 4 to 0) in which exceptions enter a handler, by the vector's address."""
+
+    mode: int
+    vector: int
+
+
+def entered_mode(image: Image, address: int) -> EnteredMode | None:
+    """The mode in which exceptions enter the code at ``address``, bit 0 set for Thumb code.
+
+    The code is a vector or the handler of one. None if no vector leads there, and where vectors of
+    several modes do. The mode is another one where Monitor or Hyp mode takes the exception
+    (B1.8.1): a table that uses the unused vector may be of Hyp mode, and tells nothing.
+    """
+    found: dict[int, int] = {}
+    for table in exception_tables(image):
+        for number, (handler, mode) in enumerate(zip(table.handlers, MODES, strict=True)):
+            vector = table.addr + WORD * number
+            leads = handler is not None and handler & ~1 == address & ~1
+            if not leads and vector != address & ~1:
+                continue
+            if mode is None or table.handlers[UNUSED] not in (None, table.addr + WORD * UNUSED):
+                return None
+            found.setdefault(mode, vector)
+    if len(found) != 1:
+        return None
+    ((mode, vector),) = found.items()
+    return EnteredMode(mode, vector)
 
 
 def microcontroller_tables(image: Image) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ __all__ = [
     "fields_written",
     "leaves_mode",
     "loaded_user_registers",
+    "names_a_stack",
     "names_banked_register",
     "reads_current_status",
     "saves_control",
@@ -67,6 +68,11 @@ def writes_masks(insn: Insn) -> bool:
 def switches_mode(insn: Insn) -> bool:
     """Whether ``insn`` may write the mode or the registers of another mode."""
     return insn.operation in _MODE
+
+
+def names_a_stack(insn: Insn) -> bool:
+    """Whether ``insn`` stores to the stack of a mode that it names (srs, B9.3.16)."""
+    return insn.operation is Operation.STORE_RETURN_STATE
 
 
 def leaves_mode(insn: Insn) -> bool:

@@ -62,13 +62,14 @@ def inlined(
     stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
     starts: bool = False,
     masked: bool | None = None,
+    mode: int | None = None,
     words: Mapping[tuple[int, int], ValueSet] | None = None,
 ) -> InlinedValues:
     """The values of ``program`` from the entry at ``address``, guided by ``facts``.
 
     ``starts``: paths start there, with memory as loaded. ``masked``: whether interrupts are masked
-    there; None if it is not known. ``words``: possible values of words of memory there, by address
-    and size.
+    there; ``mode``: the processor mode; None if it is not known. ``words``: possible values of
+    words of memory there, by address and size.
 
     ``accept`` raises an error for a graph that cannot be analysed; it gets the pruned one.
     ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
@@ -80,7 +81,8 @@ def inlined(
     with stage("values"):
         if masked is None and address & ~1 in regions.unmasked:
             masked = False
-        entry = EntryRegisters(program.modes.get(address & ~1), masked=masked, words=words or {})
+        mode = program.modes.get(address & ~1, mode)
+        entry = EntryRegisters(mode, masked=masked, words=words or {})
         first = analyse(plain, image, entry, regions, starts=starts)
         marked = _with_remainders(first, image)
         if marked is not plain:

@@ -42,6 +42,8 @@ from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from pipeline.block_times import BlockTimer
 from pipeline.charge import ChargedCosts, UndelayedTimes, charge, undelayed
+from quoll.arm.exception_table import EnteredMode, entered_mode
+from quoll.arm.status import names_a_stack
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
@@ -96,6 +98,7 @@ __all__ = [
     "hierarchy_of",
     "invariants_at",
     "iterations",
+    "mode_at_start",
     "of_segment",
     "programmed",
     "timed",
@@ -231,6 +234,7 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
     """
     run, origin = code.run, code.origin
     silent = origin.arrival is Arrival.SUMMARY  # the whole summary is one stage
+    entered = mode_at_start(code, program)
     found = inlined(
         program,
         code.address,
@@ -247,6 +251,7 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
         stage=(lambda stage: nullcontext()) if silent else code.stage,
         starts=origin.starts,
         masked=_masked_at_start(code),
+        mode=None if entered is None else entered.mode,
         words=_words_at_start(code),
     )
     if not found.changed:
@@ -262,6 +267,19 @@ def _masked_at_start(code: AnalysisTarget) -> bool | None:
     origin = code.origin
     taken = origin.arrival is Arrival.ENTRY and code.name in code.run.platform.entries
     return True if taken else origin.masked
+
+
+def mode_at_start(code: AnalysisTarget, program: Program) -> EnteredMode | None:
+    """The mode in which an exception enters the code; None if it is not known, or does not matter.
+
+    It matters where code stores to the stack of a mode that it names: whether that is its own.
+    """
+    if code.origin.arrival is not Arrival.ENTRY or code.address & ~1 in program.modes:
+        return None
+    blocks = (block for cfg in program.functions.values() for block in cfg.blocks)
+    if not any(names_a_stack(insn) for block in blocks for insn in block.insns):
+        return None
+    return entered_mode(code.run.image, code.address)
 
 
 def invariants_at(code: AnalysisTarget) -> tuple[LocatedInvariant, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from loopbounds.least_call import refuse_too_short
 from loopbounds.places import refuse_bare_offsets
 from pipeline.core import issue_width
-from quoll.assumptions import RESTORES_MODE, Assumption, stated
+from quoll.assumptions import RESTORES_MODE, VECTOR_MODE, Assumption, stated
 from quoll.cfg.cfg import Program
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -34,6 +34,7 @@ from wcet.analysis.entry_stages import (
     bounded,
     divided,
     invariants_at,
+    mode_at_start,
     programmed,
     with_values,
 )
@@ -133,6 +134,7 @@ def valued(
         *run.facts.regions.assumptions,
         *(stated(one.fact) for one in invariants_at(code)),
         *as_loaded,
+        *_entered(code, program),
         *dict.fromkeys(assumption for one in summaries for assumption in one.assumptions),
     )
     return ValuedEntry(
@@ -147,6 +149,15 @@ def valued(
         switches.solved or shared.solved or tested.solved,
         switches.cut_off or shared.cut_off or tested.cut_off,
     )
+
+
+def _entered(code: AnalysisTarget, program: Program) -> list[Assumption]:
+    """The assumption by which the mode at the entry is known, if it matters."""
+    entered, place = mode_at_start(code, program), code.run.image.place
+    if entered is None:
+        return []
+    function, vector = place(code.address & ~1), place(entered.vector)
+    return [VECTOR_MODE.of(function=function, vector=vector, mode=f"{entered.mode:#x}")]
 
 
 def _unproved(program: Program, values: ValueResults, image: Image) -> list[Assumption]:

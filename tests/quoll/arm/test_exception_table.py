@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quoll.arm.exception_table import EXCEPTIONS, exception_tables, microcontroller_tables
+from quoll.arm.exception_table import (
+    EXCEPTIONS,
+    entered_mode,
+    exception_tables,
+    microcontroller_tables,
+)
 from tests.testing.quoll.sketch import assemble
 
 WORDS = ("ldr pc, RESET", "ldr pc, UNDEF", "ldr pc, SWI", "ldr pc, UNDEF", "ldr pc, UNDEF", "nop",
@@ -121,3 +126,27 @@ def test_the_table_of_the_m_profile() -> None:
     assert microcontroller_tables(image) == (image.segments[0].addr,)
     assert not exception_tables(image)
     assert not microcontroller_tables(assemble(text.replace("reset + 1", "reset")))
+
+
+def entered(name: str, *words: str) -> int | None:
+    """The mode in which a symbol is entered, by a table of ``words``."""
+    image = assemble("\n".join(("main: nop\n.balign 32\ntable:", *words, BEHIND)), cpu="cortex-a8")
+    symbol = image.symbol(name)
+    assert symbol is not None
+    found = entered_mode(image, symbol.addr)
+    return None if found is None else found.mode
+
+
+def test_modes_of_handlers() -> None:
+    """Each as its exception; ``stop`` has vectors of several modes, ``main`` none."""
+    modes = {name: entered(name, *WORDS) for name in ("start", "stop", "svc", "irq", "main")}
+    assert modes == {"start": 0x13, "stop": None, "svc": 0x13, "irq": 0x12, "main": None}
+    assert entered("table", *WORDS) == 0x13, "the vector itself"
+    one = ("ldr pc, RESET", "b .", "ldr pc, SWI", "b svc", "ldr pc, UNDEF", "nop", "b irq", "b irq")
+    assert entered("stop", *one) == 0x17
+    assert entered("irq", *one) is None, "interrupts and fast interrupts"
+
+
+def test_a_table_with_the_vector_of_hyp_mode_tells_no_modes() -> None:
+    assert entered("irq", *WORDS[:5], "ldr pc, UNDEF", *WORDS[6:]) is None
+    assert entered("irq", *WORDS[:5], "b .", *WORDS[6:]) == 0x12

@@ -308,6 +308,7 @@ UNDECIDABLE = {
     "behind an end": "what runs behind the ends of paths is not part of them",
     "undisturbed": "words that the handler surely stores to are not assumed; threads are no path",
     "handler stores": "where the handler stores to is not known",
+    "vector mode": "who else enters a handler, and monitors, are not in the table",
     "still-masked": "what runs behind the exits is not part of the path",
     "other-calls": "what is called is looked at, and listed where it is not bounded",
     "tlb-refilled": "which translations are locked is not in the binary",
