@@ -69,7 +69,7 @@ def proposed(elf: Path) -> tuple[tuple[MissingFact, ...], Program]:
     missing: dict[int, tuple[str, MissingStatement]] = {}
     while True:
         queries = missing_facts(list(missing.values()))
-        program = program_of(elf, "".join(f"{q.fact(image)}\n" for q in queries))
+        program = program_of(elf, "".join(f"{f}\n" for q in queries for f in q.facts(image)))
         new = {u.addr: ("_start", u.missing) for u in program.unresolved}
         if not new:
             return queries, program
@@ -133,7 +133,8 @@ def _by_size() -> str:
     for classes in SIZES:
         elf = build_virtual(virtual_program(3, classes), BUILDS["gcc -Os"], *FLAGS[1])
         queries, _ = proposed(elf)
-        facts = "".join(f"{q.fact(Image.load(elf))}\n" for q in queries)
+        image = Image.load(elf)
+        facts = "".join(f"{f}\n" for q in queries for f in q.facts(image))
         start = _used()
         program = program_of(elf, facts)
         seconds = _used() - start

@@ -22,12 +22,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loopbounds.loop_lines import LoopLine, loop_lines
-from quoll.cfg.cfg import Program
+from quoll.cfg.cfg import Cfg, Program
 from quoll.cfg.endless_functions import endless_functions
-from quoll.errors import PATH_END, MissingKind, MissingStatement, UnboundedLoop, WcetError
+from quoll.errors import (
+    PATH_END,
+    ControlFlowError,
+    MissingKind,
+    MissingStatement,
+    UnboundedLoop,
+    WcetError,
+)
 from quoll.facts.control_flow_facts import SwitchesContextFact
 from quoll.facts.line_anchors import LineAnchors
 from quoll.image.image import Image
+from quoll.inlining.function_shape import shape_of
 from quoll.processes import processor_time
 from quoll.processes.time_limit import TimeIsUp, processor_time_limit
 from wcet.analysis.analysis import cached_or_prepared
@@ -331,11 +339,27 @@ def _described(
         elif exits is not None:
             waits, counted = str(exits), "executes its header"
         else:
-            yield one
+            lines = _source_lines(functions[one.addr], one, image) if loop else ""
+            yield replace(one, group=lines)
             continue
         line = image.line(one.addr)
         why = f"{image.place(one.addr)}: the loop {waits}; N is how often it {counted} at most"
         yield replace(one, why=why, several=True, group=f"{waits} {line}")
+
+
+def _source_lines(cfg: Cfg, loop: MissingStatement, image: Image) -> str:
+    """The source lines of the instructions in a loop, which copies of it share; "" if unknown."""
+    try:
+        nest = shape_of(cfg, image).nest
+    except ControlFlowError:
+        return ""
+    lines = {
+        image.line(insn.addr)
+        for block, headers in nest
+        if loop.addr in headers
+        for insn in block.insns
+    }
+    return ", ".join(sorted(f"{line.path}:{line.line}" for line in lines if line is not None))
 
 
 def _without_consequences(

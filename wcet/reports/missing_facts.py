@@ -31,22 +31,27 @@ OUTSIDE = """
 
 @dataclass(frozen=True, slots=True)
 class MissingFact:
-    """One missing fact, for all places that it resolves."""
+    """One question, with all places that it is about."""
 
     entry: str  # the first entry that needs it
     missing: tuple[MissingStatement, ...]
 
-    def fact(self, image: Image, lines: Mapping[int, LoopLine] = NO_LINES) -> str:
-        """The fact with its places as source lines or symbols with a checksum, or addresses."""
+    def facts(self, image: Image, lines: Mapping[int, LoopLine] = NO_LINES) -> tuple[str, ...]:
+        """The facts with their places as source lines or symbols with a checksum, or addresses.
+
+        A fact about a loop names one place, others name all of them.
+        """
+        first = self.missing[0]
         places = dict.fromkeys(
             self._line(lines, m) or checked_place(image, m) for m in self.missing
         )
-        return self.missing[0].fact.replace("PLACE", ", ".join(places), 1)
+        named = places if first.kind is MissingKind.LOOPS else [", ".join(places)]
+        return tuple(first.fact.replace("PLACE", name, 1) for name in named)
 
     def _line(self, lines: Mapping[int, LoopLine], missing: MissingStatement) -> str | None:
-        """The source line of a missing loop, if it names no other loop."""
+        """The source line of a missing loop, if it names no loop that may need another number."""
         line = lines.get(missing.addr) if missing.kind is MissingKind.LOOPS else None
-        mine = {one.addr for one in self.missing}
+        mine = {one.addr for one in self.missing if one.several or one is missing}
         return line.place if line is not None and line.headers <= mine else None
 
     @property
@@ -64,10 +69,10 @@ class MissingFact:
 
 
 def missing_facts(missing: Sequence[tuple[str, MissingStatement]]) -> tuple[MissingFact, ...]:
-    """The missing facts, with calls of the same proposal merged into one."""
+    """The missing facts, with calls of the same proposal and copies of a loop merged into one."""
     found: dict[object, tuple[str, list[MissingStatement]]] = {}
     for number, (entry, one) in enumerate(missing):
-        key = (one.fact, one.group) if one.several else number
+        key = (one.fact, one.group) if one.several or one.group else number
         found.setdefault(key, (entry, []))[1].append(one)
     return tuple(MissingFact(entry, tuple(several)) for entry, several in found.values())
 
@@ -107,8 +112,8 @@ def to_lines(survey: FactSurvey) -> Iterator[str]:
         yield f"  {outside.fact}"
         yield f"      charged as uncached: {printable(', '.join(outside.sections))}"
     for needed in missing:
-        fact = needed.fact(survey.image, survey.lines)
-        yield f"  {fact}"
+        for fact in needed.facts(survey.image, survey.lines):
+            yield f"  {fact}"
         yield f"      needed by {needed.entry}: {needed.why}{called(survey, needed)}"
     for entry, error in survey.others.items():
         yield f"  entry {entry}: {error}"
@@ -139,7 +144,7 @@ def suggested_facts(survey: FactSurvey, name: str) -> str:
         where = survey.image.place(first.addr)
         why = f"{needed.why}{called(survey, needed)}"
         lines.append(f"\n# {where}, needed by {needed.entry}\n# {why}\n")
-        lines.append(f"# {needed.fact(survey.image, survey.lines)}\n")
+        lines += [f"# {fact}\n" for fact in needed.facts(survey.image, survey.lines)]
     return "".join(lines)
 
 

@@ -48,7 +48,7 @@ def test_a_class_stands_for_all_below_it(seed: int) -> None:
     facts = []
     for question in asked:
         if "any vtable" not in question.missing[0].fact:
-            facts.append(question.fact(image))
+            facts += question.facts(image)
             continue
         for missing in question.missing:
             found = image.symbol_at(missing.addr)
@@ -126,7 +126,7 @@ def test_the_slot_counts() -> None:
     text = f"calls at {place['call_g']:#x} go through vtables of A\n"
     others = [a for name, a in place.items() if name != "call_g"]
     text += "".join(f"calls at {a:#x} go through any vtable\n" for a in others)
-    text += "".join(f"{q.fact(image)}\n" for q in proposed(elf)[0] if q is not first and q != first)
+    text += "".join(f"{f}\n" for q in proposed(elf)[0] if q != first for f in q.facts(image))
     program = program_of(elf, text)
     (table,) = (t for t in program.jump_tables if t.addr == place["call_g"])
     assert names(image, table.targets) == {"A::g", "C::g"}

@@ -71,6 +71,42 @@ def test_everything_is_found_in_one_run_and_is_enough(
     assert (status, text) == (0, "nothing is missing\n"), text
 
 
+INLINED = """\
+struct item { struct item *next; int key; } *volatile queues[3];
+int volatile sink;
+#define STATUS (*(volatile unsigned *)0x44E09014)
+#define COPIED static inline __attribute__((always_inline))
+COPIED void put(int c) { while (!(STATUS & 32)) ; sink = c; }
+COPIED int after(struct item *at, int key) {
+    while (at && at->key < key) { sink = at->key; at = at->next; }
+    return at != 0;
+}
+__attribute__((noinline)) void first(int x) { put(x); sink = after(queues[0], x); }
+__attribute__((noinline)) void second(int x) { sink = after(queues[1], x + 1); put(x); }
+__attribute__((noinline)) void never(int x) { put(x); sink = after(queues[2], x); }
+int main(int n) { first(n); second(n); return 0; }
+void other(void) {}
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+def test_inlined_copies_of_a_loop_are_one_question(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A line for each copy, as the source line also has a copy in code that is not analysed."""
+    elf = build(INLINED, *FLAGS, optimise="-O2", link=("-Wl,-Ttext=0xf0010000",))
+    file = tmp_path / "kernel.facts"
+    _, text = suggested(capsys, elf, file)
+    assert text.startswith("missing: 2 facts: 2 of loops\n"), text
+    assert text.count("; and 1 more place like it") == 2
+    written = re.findall(r"^# loop (\w+)\+0x\S+ at most N$", file.read_text(), re.MULTILINE)
+    assert sorted(written) == ["first", "first", "second", "second"]
+    filled = re.sub(r"^# (?=loop )", "", file.read_text(), flags=re.MULTILINE)
+    file.write_text(filled.replace("at most N", "at most 3"))
+    status, text = suggested(capsys, elf, tmp_path / "again.facts", "--facts", file)
+    assert (status, text) == (0, "nothing is missing\n"), text
+
+
 def test_the_time_limit_ends_it_with_all_that_was_found(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
