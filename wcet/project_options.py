@@ -14,13 +14,13 @@ from quoll.printable import printable, shortened
 from quoll.processes.children import die_with
 from wcet.gate.project_file import FILE, ProjectFile
 
-__all__ = ["add_project", "given", "given_for", "given_here"]
+__all__ = ["add_project", "add_project_kernel", "given", "given_for", "given_here"]
 
 SHOWN = 20  # last lines of a failed build's output
 
 
-def add_project(p: argparse.ArgumentParser) -> None:
-    """Add the kernel, which ``wcet.toml`` may name, and ``--entry``; ``given`` reads them."""
+def add_project_kernel(p: argparse.ArgumentParser) -> None:
+    """Add the kernel, which ``wcet.toml`` may name; ``given`` reads it."""
     p.add_argument(
         "kernel",
         type=Path,
@@ -29,6 +29,11 @@ def add_project(p: argparse.ArgumentParser) -> None:
         help=f"the kernel, as it is run (default: as {FILE} in the current folder says, with its "
         "platform, entries and facts, after its build command)",
     )
+
+
+def add_project(p: argparse.ArgumentParser) -> None:
+    """Add the kernel, which ``wcet.toml`` may name, and ``--entry``; ``given`` reads them."""
+    add_project_kernel(p)
     p.add_argument(
         "--entry",
         action="append",

@@ -86,12 +86,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, try, print; returns the exit status. Raises UsageError without a numeric bound."""
+    if len(options.entry) > 1:
+        raise UsageError("wcet advise is about one entry", hint="without --entry, the worst one")
     given(options)
     wanted = requested(options, options.entry)
     stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
-    if len(options.entry) > 1:
-        raise UsageError("wcet advise is about one entry", hint="name it with --entry")
     entry = max(result.entries.values(), key=lambda one: one.cycles)
     with stages.stage("advise", entry.name):
         recordings = recorded(options.kernel, wanted, entry, options.traces)

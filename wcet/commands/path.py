@@ -32,6 +32,7 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import STANDARD_OUTPUT, publish_document
 from wcet.process import send_output
+from wcet.project_options import add_project_kernel, given
 from wcet.proving.doubts import path_doubts
 from wcet.refinement.carry_over import carry_over
 from wcet.reports.doubt_text import doubts_json, doubts_text
@@ -44,7 +45,6 @@ from wcet.request import (
     add_command,
     add_count,
     add_json,
-    add_kernel,
     colored,
     requested,
 )
@@ -58,7 +58,8 @@ SHOWN = 12  # changes of calls printed by --why
 TOGETHER = 1_000  # steps written at once
 
 DESCRIPTION = """\
-Print the worst path of one entry of a kernel, with the cycles by cause.
+Print the worst path of one entry of a kernel, with the cycles by cause; without --entry, of the
+entry with the largest bound.
 
 By default it is a tree: a row is a call, or a loop with the number of its iterations, in the order
 of the path. Rows below 1 % of the bound are folded (--min, --depth). Cached results of 'wcet
@@ -76,6 +77,7 @@ in a facts file if no execution takes both. It proves nothing but pairs that 'wc
 
 EXAMPLES = """\
 examples:
+  wcet path                              the worst entry of the kernel that wcet.toml names
   wcet path kernel.elf --entry syscall
   wcet path kernel.elf --entry syscall --depth 4 --min 5
   wcet path kernel.elf --entry syscall --source | less
@@ -90,8 +92,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Register the command."""
     text = "the worst path of an entry: tree, trace, source listing, flame graph, why"
     p = add_command(commands, "path", text, DESCRIPTION, EXAMPLES, run)
-    add_kernel(p)
-    p.add_argument("--entry", required=True, metavar="ENTRY", help="one, as for 'wcet analyse'")
+    add_project_kernel(p)
+    text = "one, as for 'wcet analyse' (default: the worst)"
+    p.add_argument("--entry", metavar="ENTRY", help=text)
     form = p.add_mutually_exclusive_group()
     form.add_argument("--flat", action="store_true", help="every block in order")
     form.add_argument(
@@ -128,14 +131,14 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, or use the cached result, and print; returns the exit status."""
     if options.full and STANDARD_OUTPUT in (options.json, options.flame):
         raise UsageError("--full prints the steps: name a file for the other output")
-    wanted = requested(options, [options.entry])
+    options.entry = [] if options.entry is None else [options.entry]
+    given(options)
+    wanted = requested(options, options.entry)
     if options.doubt:
         return print_doubts(options, wanted)
     carry_over(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
     result = analyse(options.kernel, wanted, stages)
-    if len(result.entries) != 1:
-        raise UsageError("wcet path prints one entry", hint="name it with --entry")
-    (entry,) = result.entries.values()
+    entry = max(result.entries.values(), key=lambda one: one.cycles)
     if not entry.solution.nodes:
         raise SolverError(
             "no counts are known that reach the bound",
@@ -174,7 +177,7 @@ def print_doubts(options: argparse.Namespace, wanted: AnalysisOptions) -> int:
     stages = StageLog(verbose=not options.quiet)
     inputs = AnalysisRun.begin(options.kernel, wanted, stages)
     if len(inputs.entries) != 1:
-        raise UsageError("wcet path prints one entry", hint="name it with --entry")
+        raise UsageError("wcet path --doubt is about one entry", hint="name it with --entry")
     found = path_doubts(inputs, SEARCH)
     stages.done()
     (name,) = inputs.entries

@@ -179,6 +179,30 @@ def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing that is tried here lowers it" in capsys.readouterr().out
 
 
+PAIR = """
+volatile unsigned sink;
+void shorter(void) { sink = 1; }
+void longer(void) { for (unsigned i = 0; i < 20; i++) sink = i; }
+int main(void) { return 0; }
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_project_of_several_entries_is_about_the_worst_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the examples of the help say."""
+    elf = build(PAIR, optimise="-O1", link=("-Wl,-Ttext=0xf0010000",))
+    project = f'kernel = "{elf}"\nplatform = "kzm"\nentries = ["shorter", "longer"]\n'
+    (tmp_path / "wcet.toml").write_text(project)
+    monkeypatch.chdir(tmp_path)
+    assert main(["advise", "--quiet"]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out.startswith("longer: ")
+    several = ["advise", "--entry", "shorter", "--entry", "longer", "--quiet"]
+    assert main(several) == 2
+    assert "about one entry" in capsys.readouterr().err
+
+
 PARAMETRIC = """\
 volatile unsigned left;
 void main(unsigned n) { for (unsigned i = 0; i < n; i++) left = i; }

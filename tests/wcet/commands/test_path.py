@@ -65,6 +65,24 @@ def path(elf: Path, capsys: pytest.CaptureFixture[str]) -> RunPath:
 
 
 @pytest.mark.slow("several whole analyses")
+def test_the_project_names_the_kernel_and_the_worst_entry_is_shown(
+    elf: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = f'kernel = "{elf}"\nplatform = "kzm"\nentries = ["work", "pick"]\n'
+    (tmp_path / "wcet.toml").write_text(project)
+    monkeypatch.chdir(tmp_path)
+    assert main(["path", "--quiet"]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out.startswith("worst path of pick: ")
+    assert main(["path", "--entry", "work", "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("worst path of work: ")
+    assert main(["path", "--doubt", "--quiet"]) == 2
+    assert "--doubt is about one entry" in capsys.readouterr().err
+
+
+@pytest.mark.slow("several whole analyses")
 def test_the_tree_shows_calls_and_loops(path: RunPath) -> None:
     text = path("--min", "0")
     rows = [line for line in text.splitlines() if "loop prog.c" in line or " from " in line]
