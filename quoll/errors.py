@@ -54,8 +54,8 @@ class MissingStatement:
     ``fact`` has PLACE for it, and N or PLACE, ... for values that only the user knows.
     ``provisional`` is a fact under which an analysis continues, to find other missing facts.
     ``cycles``: cycles per unit of N. ``several``: one fact may name all places that miss the same,
-    and have the same ``group``. Without it, places of one ``group`` are listed together, with a fact
-    for each.
+    and have the same ``group``. Without it, places of one ``group`` are listed together, with a
+    fact for each.
     """
 
     addr: int

@@ -16,7 +16,8 @@ from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
-from quoll.indirect.load_origins import slot_read
+from quoll.indirect.load_origins import LoadOrigin, LoadRoot, origins, slot_read
+from quoll.indirect.trait_objects import method_slot
 from quoll.spelling import did_you_mean
 
 __all__ = ["CalledTables"]
@@ -93,10 +94,31 @@ class CalledTables:
     ) -> tuple[CalleeEntry, ...]:
         """The callees of the transfer that ends ``block``; ``into`` are the edges into blocks."""
         virtual = self._kinds is None or self._kinds
-        slot = slot_read(cfg, into, block, image) if virtual else None
+        slot = self._slot(cfg, into, block, image) if virtual else None
         if slot not in self._by_slot:
             words = dict.fromkeys(self._others)
             if virtual:
                 words |= dict.fromkeys(self._vtables.functions(self._kinds, slot))
             self._by_slot[slot] = tuple(CalleeEntry(word & ~1, bool(word & 1)) for word in words)
         return self._by_slot[slot]
+
+    def _slot(
+        self, cfg: Cfg, into: dict[int, list[Edge]], block: Block, image: Image
+    ) -> int | None:
+        """The only offset in a vtable at which the target is loaded; None if it is not unique."""
+        slot = slot_read(cfg, into, block, image)
+        if slot is not None or self._vtables:
+            return slot
+        found = origins(cfg, into, block, image, across=True) or ()
+        slots = {
+            method_slot(image, self._vtables, cfg, origin)
+            for origin in found
+            if not _is_index(image, origin)
+        }
+        return slots.pop() if len(slots) == 1 else None
+
+
+def _is_index(image: Image, origin: LoadOrigin) -> bool:
+    """Whether it is a number that is added to an address, which is another origin."""
+    added = origin.root is LoadRoot.CONSTANT and origin.offsets[-1] is None
+    return added and image.segment_at(origin.constant) is None

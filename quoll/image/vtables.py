@@ -67,7 +67,8 @@ class Vtables:
                 self._derived.setdefault(base, []).append(addr)
         objects = [s for s in image.symbols.symbols if is_vtable(s)]
         self._classes = tuple(t for symbol in objects for t in self._tables_in(symbol))
-        self._tables = (*self._classes, *self._of_traits())
+        self._traits = dict(self._of_traits())
+        self._tables = (*self._classes, *self._traits.values())
 
     def __bool__(self) -> bool:
         """Whether there are vtables of classes."""
@@ -134,18 +135,32 @@ class Vtables:
             functions = (word if self._calls(word) else 0 for word in words[at + 1 : end])
             yield _Table(words[at] if known else 0, tuple(functions))
 
-    def _of_traits(self) -> Iterator[_Table]:
+    def has_method(self, addr: int, slot: int) -> bool:
+        """Whether a trait's vtable may be at ``addr``, with a method at offset ``slot``."""
+        table = self._traits.get(addr)
+        at, rest = divmod(slot, WORD)
+        return table is not None and not rest and at >= METHODS and any(table.words[at : at + 1])
+
+    def is_inside_trait(self, addr: int) -> bool:
+        """Whether ``addr`` may be behind the first word of a trait's vtable, and begins none."""
+        if addr in self._traits:
+            return False
+        return any(at < addr < at + WORD * len(table.words) for at, table in self._traits.items())
+
+    def _of_traits(self) -> Iterator[tuple[int, _Table]]:
         """Vtables of Rust, by their shape; another object of the same shape may be among them."""
         if not any(map(rust_name, self._image.symbols.names())):
             return
         for segment in self._image.segments:
-            words = _words(segment.data[-segment.addr % WORD :])
+            skipped = -segment.addr % WORD
+            words = _words(segment.data[skipped:])
             for at in range(len(words) - METHODS + 1):
                 if self._begins(*words[at : at + METHODS]):
                     behind = words[at + METHODS : at + MOST_WORDS]
                     methods = [self._method(w) for w in takewhile(self._may_follow, behind)]
                     if words[at] or any(methods):
-                        yield _Table(RUST, (words[at], 0, 0, *methods))
+                        start = segment.addr + skipped + WORD * at
+                        yield start, _Table(RUST, (words[at], 0, 0, *methods))
 
     def _method(self, word: int) -> int:
         return word if self._image.is_function(word) else 0

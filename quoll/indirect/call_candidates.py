@@ -25,6 +25,7 @@ from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
 from quoll.indirect.call_types import call_types
 from quoll.indirect.load_origins import LoadOrigin, LoadRoot, may_be_virtual, origins
+from quoll.indirect.trait_objects import method_slot
 
 __all__ = ["Candidates"]
 
@@ -37,6 +38,8 @@ NOT_VIRTUAL = (
     "functions of vtables are left out, as the object is not handed on: this assumes that the "
     "call is no virtual one, and that no address from a vtable is handed around"
 )
+STORED_VTABLES = "the vtables whose addresses its function stores"
+DEBUG_INFORMATION = "the debug information"
 ENDLESS = "this leaves out {} without a return, as threads, and assumes no call of one"
 VECTORS = "this leaves out the exception vectors, and assumes no call of one"
 LOADED = (
@@ -88,21 +91,27 @@ class Candidates:
             for o in found
             if not (self._is_from_device(o) or self._is_null(o) or self._is_number(o))
         ]
-        signatures = call_types(self._image, cfg, found)
-        if signatures is None:
+        methods = [o for o in found if method_slot(self._image, self._vtables, cfg, o) is not None]
+        others = [origin for origin in found if origin not in methods]
+        signatures = call_types(self._image, cfg, others) if others else frozenset[Signature]()
+        if signatures is None or not (signatures or methods):
             return None
+        signatures = signatures | {VIRTUAL_CALL} if methods else signatures
         virtual = VIRTUAL_CALL in signatures
         taken = dict.fromkeys((*self._callbacks, *self._in_tables))
         plain = signatures - {VIRTUAL_CALL}
         fitting = [word for word in taken if plain and self._fits(word, plain)]
         if len(fitting) == len(taken) or not (virtual or any(map(self._signature, fitting))):
             return None
-        others = len(taken) - len(fitting)
+        unfit = len(taken) - len(fitting)
         coming_back = self._coming_back(fitting)
         kinds = ("a virtual function",) if virtual else ()
         shown = " or ".join((*kinds, *sorted(map(str, plain))))
+        by = " and ".join(
+            (*([STORED_VTABLES] if methods else ()), *([DEBUG_INFORMATION] if others else ()))
+        )
         note = (
-            f"it calls {shown} by the debug information: this leaves out {_counted(others)} of "
+            f"it calls {shown} by {by}: this leaves out {_counted(unfit)} of "
             "other types, and assumes that code casts none of them"
         )
         left_out = len(fitting) - len(coming_back)

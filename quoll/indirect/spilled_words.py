@@ -52,6 +52,11 @@ class SpilledWords:
                 self._note(block, position, insn, known)
                 _step(insn, known)
 
+    @property
+    def stores(self) -> Iterator[SpilledWord]:
+        """All of them."""
+        return (store for stores in self._stores.values() for store in stores)
+
     def at(self, register: int, offset: int, addr: int) -> tuple[SpilledWord, ...]:
         """The stores to the word ``offset`` bytes above ``register`` before the instruction at
         ``addr``; none if that is no known place.

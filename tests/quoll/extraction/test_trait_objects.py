@@ -25,6 +25,35 @@ FUNCTIONS = "".join(
     for name, body in METHODS.items()
 )
 A_READ, A_SCALE, B_READ, B_SCALE = METHODS
+FRAMES = "".join(
+    f"""
+.global {name}
+.type {name}, %function
+{name}: push {{r4, r5, r6, lr}}
+sub sp, #24
+ldr r0, =CHOSEN
+ldr r1, =.rodata
+ldr r2, =.rodata + {other}
+str r0, [sp]
+str r1, [sp, #4]
+str r0, [sp, #8]
+str r2, [sp, #12]
+str r2, [sp, #16]
+mov r4, #0
+mov r5, sp
+1: add r6, r5, r4, lsl #3
+ldrd r0, r1, [r6]
+ldr r2, [r1, #12]
+blx r2
+add r4, #1
+cmp r4, #2
+bne 1b
+add sp, #24
+pop {{r4, r5, r6, pc}}
+.ltorg
+"""
+    for name, other in (("by_frame", 20), ("by_inside", 4))
+)
 SOURCE = f"""
 .syntax unified
 .text
@@ -50,6 +79,7 @@ by_parameter: push {{r4, lr}}
 ldr r3, [r1, #16]
 blx r3
 1: pop {{r4, pc}}
+{FRAMES}
 {FUNCTIONS}
 .type plain, %function
 plain: bx lr
@@ -127,7 +157,7 @@ def addresses(image: Image, *names: str) -> set[int]:
     return {symbol.addr for name in names for symbol in image.symbols.named(name)}
 
 
-@pytest.mark.parametrize("function", ["by_static", "by_option", "by_parameter"])
+@pytest.mark.parametrize("function", ["by_static", "by_option", "by_parameter", "by_frame"])
 def test_a_method_is_a_virtual_call(image: Image, function: str) -> None:
     """Beside a function whose address is taken, by the type of the pointer to the object."""
     (call,) = extract(image, sorted(addresses(image, function))).unresolved
@@ -135,9 +165,21 @@ def test_a_method_is_a_virtual_call(image: Image, function: str) -> None:
     assert call.proposal.fact == "calls at PLACE go through any vtable"
 
 
+def test_an_address_inside_of_a_vtable_leaves_the_call_open(image: Image) -> None:
+    """Its slots are others."""
+    (call,) = extract(image, sorted(addresses(image, "by_inside"))).unresolved
+    assert call.proposal is not None
+    assert "plain" in call.proposal.fact
+
+
 @pytest.mark.parametrize(
     ("function", "methods"),
-    [("by_static", (A_READ, B_READ)), ("by_parameter", (*METHODS, "plain", "dropped"))],
+    [
+        ("by_static", (A_READ, B_READ)),
+        ("by_frame", (A_READ, B_READ)),
+        ("by_parameter", (*METHODS, "plain", "dropped")),
+        ("by_inside", (*METHODS, "plain", "dropped")),
+    ],
 )
 def test_the_call_selects_the_method(image: Image, function: str, methods: tuple[str, ...]) -> None:
     """Any method where the vtable is an argument: a callback may be loaded so, too."""
