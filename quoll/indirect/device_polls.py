@@ -24,6 +24,7 @@ __all__ = ["DeviceExits", "DevicePoll", "awaited_variable", "device_exits", "dev
 
 LONGEST = 16  # instructions of a loop that waits
 BITS = 32
+COMPARES = (Operation.COMPARE, Operation.COMPARE_AND_BRANCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +160,27 @@ def _into(cfg: Cfg) -> Mapping[int, Sequence[Edge]]:
 def _bit(insns: Sequence[Insn], read: Insn) -> int | None:
     """The only bit that the loop tests of the word that ``read`` loads."""
     (register,) = read.transfers or (None,)
+    masked: tuple[frozenset[int], int] | None = None  # registers and mask of a masked word
     for insn in insns:
-        if insn is read or register not in insn.sources:
+        if insn is read:
             continue
         constant = immediate_operand(insn)
-        if insn.operation in (Operation.TEST, Operation.AND) and insn.sets_flags and constant:
-            return constant.bit_length() - 1 if constant & (constant - 1) == 0 else None
+        if masked is not None and insn.operation in COMPARES and masked[0] == set(insn.sources):
+            equal = insn.operation is Operation.COMPARE_AND_BRANCH or constant in (0, masked[1])
+            return _single(masked[1]) if equal else None
+        if register not in insn.sources:
+            continue
+        if insn.operation in (Operation.TEST, Operation.AND) and constant:
+            if insn.sets_flags:
+                return _single(constant)
+            masked = insn.writes, constant
+            continue
         shift = left_shift(insn)  # to the sign
         if shift is not None:
             return BITS - 1 - shift
     return None
+
+
+def _single(mask: int) -> int | None:
+    """The only bit of ``mask``, a positive number; None if it has several."""
+    return mask.bit_length() - 1 if mask & (mask - 1) == 0 else None
