@@ -45,7 +45,7 @@ def test_a_class_stands_for_all_below_it(seed: int) -> None:
     elf = build_virtual(virtual_program(seed), BUILDS["gcc -O2"], NO_EXCEPTIONS)
     image = Image.load(elf)
     asked, _ = proposed(elf)
-    facts = []
+    facts: list[str] = []
     for question in asked:
         if "any vtable" not in question.missing[0].fact:
             facts += question.facts(image)
