@@ -216,7 +216,7 @@ class LocalResolver:
                 found = TargetSelection((constant,), None)
             if found is not None and (best is None or found.order < best[0].order):
                 best = found, calls and not found.reads(last.next)
-            if constant is not None:
+            if constant is not None or (found is not None and found.final):
                 break
         else:
             if best is None or best[0].table is None:

@@ -8,7 +8,7 @@ bytes, and computed jumps are all one case, and entries come from non-writable m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_state import FLAG, AbstractState
@@ -42,12 +42,13 @@ class TargetSelection:
     """One target per value of the index, in index order.
 
     ``table`` is the address of the first entry, and ``end`` the address after the first byte of the
-    last one.
+    last one. ``limited``: branches on the path limit the index.
     """
 
     targets: tuple[int, ...]
     table: int | None
     end: int | None = None
+    limited: bool = False
 
     @property
     def distinct(self) -> int:
@@ -58,6 +59,11 @@ class TargetSelection:
     def order(self) -> tuple[int, bool]:
         """Less for a selection of fewer targets, or of as many that come from a table."""
         return self.distinct, self.table is None
+
+    @property
+    def final(self) -> bool:
+        """Whether no longer path is needed: branches limit the index of a table."""
+        return self.limited and self.table is not None
 
     def reads(self, address: int) -> bool:
         """Whether the entry at ``address`` is one of the table."""
@@ -148,15 +154,18 @@ def selected(
 ) -> TargetSelection | None:
     """The fewest targets among which an index selects on one of the paths, and their table.
 
-    Each path comes with its exit, None if the transfer is not made. Each result covers all
-    executions. A longer path may include the load of an offset, whose interval hides gaps between
-    the entries, or the word that a branch limits and of which the index is a copy or a multiple.
+    Each path comes with its exit, None if the transfer is not made; a shorter one comes first. Each
+    result covers all executions. A longer path may include the load of an offset, whose interval
+    hides gaps between the entries, or the word that a branch limits and of which the index is a
+    multiple.
     """
     best: TargetSelection | None = None
     for path, leave in paths:
         found = None if leave is None else _by_index(interpreter, path, leave)
         if found is not None and (best is None or found.order < best.order):
             best = found
+        if found is not None and found.final:
+            break
     return best
 
 
@@ -173,7 +182,7 @@ def _by_index(
             origin = fact.origin if isinstance(fact, RotatedTerm) else 0
             found = _select(interpreter, path, symbol, [origin + x for x in members])
             if found is not None:
-                return found
+                return replace(found, limited=fact != path.state.facts.get(symbol, ANY))
     return None
 
 
