@@ -135,7 +135,7 @@ def test_loops_that_wait_for_each_other() -> None:
 def test_contradictions_are_looked_for_in_few_contexts_and_once_if_that_is_costly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A fact is refuted where that is cheap: contexts of one loop cost the same."""
+    """Where that is cheap: contexts of one loop cost the same, and share their values."""
     source = """
     volatile unsigned sink;
     __attribute__((noinline)) void spin(unsigned n) { for (; n; n--) sink = n; }
@@ -143,15 +143,17 @@ def test_contradictions_are_looked_for_in_few_contexts_and_once_if_that_is_costl
     """
     code = load(build(source, optimise="-O1"))
     tried: list[int] = []
+    values: set[GatedSsa] = set()
 
     def counted(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
         tried.extend(loops)
+        values.add(ssa)
         return slice_loops(ssa, loops)
 
     monkeypatch.setattr("loopbounds.bounds.slice_loops", counted)
     found = code.bounds(stated(3, 9))
     assert [b.bound for b in found] == [9, 9, 9]
-    assert len(tried) == 3
+    assert (len(tried), len(values)) == (3, 1)
     tried.clear()
     with monkeypatch.context() as patch:
         patch.setattr("loopbounds.budgets.table.REFUTING_CONTEXTS", 2)
