@@ -23,6 +23,7 @@ from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes, parse_attributes
 from quoll.image.cache_words import CacheWords
 from quoll.image.debug_sections import DebugSections
+from quoll.image.dwarf_folders import compiler_folders
 from quoll.image.dwarf_lines import LineTable, SourceLine, decode_lines
 from quoll.image.dwarf_types import DebugTypes
 from quoll.image.elf import LARGEST_FILE, WORD, ElfFile, LoadSegment, RawSymbol, Section, parse_elf
@@ -128,6 +129,11 @@ class Image:
     def types(self) -> DebugTypes:
         """The types of functions and variables, decoded on first use."""
         return DebugTypes(self._debug, self.symbols)
+
+    @cached_property
+    def compiler_folders(self) -> tuple[str, ...]:
+        """The folders in which the compiler ran, by the debug information."""
+        return compiler_folders(self._debug)
 
     def _decoded_lines(self) -> LineTable:
         return decode_lines(self._debug, self.is_executable, self.symbols)

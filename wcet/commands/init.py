@@ -19,7 +19,7 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.fact_survey import survey
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
-from wcet.gate.draft import draft, entries_of, other_board
+from wcet.gate.draft import draft, entries_of, other_board, sources_of
 from wcet.gate.project_file import FILE
 from wcet.platforms import platform_model as platforms
 from wcet.platforms.platform_model import Platform
@@ -90,14 +90,16 @@ def run(options: argparse.Namespace) -> int:
     folder = Path(options.output).parent
     if options.output != "-" and not kernel.is_absolute():
         kernel = Path(os.path.relpath(kernel, folder))
+    sources = sources_of(image, options.kernel)
     suggested: Suggested | None = None
     facts = folder / kernel.with_suffix(".facts").name
     exists = facts.exists() or options.kernel.with_suffix(".facts").exists()
     if options.output != "-" and board and not (exists or options.no_facts):
-        suggested = missing_facts(options, entries.names, kernel.name)
+        suggested = missing_facts(options, entries.names, kernel.name, sources)
         options.suggest_facts = facts
     other = () if board is None else other_board(image, board[0], options.platform)
-    text = draft(kernel, board, reason, facts.name if suggested else None, entries, other)
+    where = None if sources is None else Path(os.path.relpath(sources, folder))
+    text = draft(kernel, board, reason, facts.name if suggested else None, entries, other, where)
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -147,7 +149,7 @@ def refuse_microcontroller(image: Image) -> None:
 
 
 def missing_facts(
-    options: argparse.Namespace, entries: tuple[str, ...], name: str
+    options: argparse.Namespace, entries: tuple[str, ...], name: str, sources: Path | None
 ) -> Suggested | None:
     """The missing facts; None if the analysis is impossible on this platform, or takes too long."""
     store = results_store(options)
@@ -155,6 +157,7 @@ def missing_facts(
         entries=entries,
         platform=options.platform,
         neighbouring_facts=False,
+        sources=sources or Path(),
         time_limit=SECONDS,
         bounds=BoundOptions(store=store, budget=Budget(seconds=SECONDS)),
         store=store,

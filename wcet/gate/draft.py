@@ -15,7 +15,7 @@ from wcet.gate.exception_entries import EntryKind, ExceptionEntry, exception_ent
 from wcet.platforms.outside import outside_map
 from wcet.platforms.platform_model import EntryPoint, Platform
 
-__all__ = ["ChosenEntries", "draft", "entries_of"]
+__all__ = ["ChosenEntries", "draft", "entries_of", "other_board", "sources_of"]
 
 HANDLER = re.compile(
     r"irq|fiq|isr|svc|swi(?!tch)|syscall|interrupt|abort|undef|handler(?![a-z])", re.IGNORECASE
@@ -38,13 +38,14 @@ def draft(
     facts: str | None,
     entries: ChosenEntries,
     other: Sequence[str] = (),
+    sources: Path | None = None,
 ) -> str:
     """The text of the file; ``reason``: why this platform, or why none.
 
     ``platform``: with its evidence in the ELF; ``facts``: the name of a facts file beside it;
-    ``other``: the remarks of ``other_board``.
+    ``other``: the remarks of ``other_board``; ``sources``: where the compiler ran, if not here.
     """
-    lines = _lines(kernel, platform, reason, facts, entries, other)
+    lines = _lines(kernel, platform, reason, facts, entries, other, sources)
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -66,6 +67,23 @@ def entries_of(image: Image, platform: Platform | None, named: Sequence[str]) ->
         text = "Entries of the platform that this ELF has; symbols and addresses may stand here."
         return ChosenEntries(known, (text,))
     raise _no_entry(image, handlers)
+
+
+def sources_of(image: Image, kernel: Path) -> Path | None:
+    """The folder above the kernel in which the compiler ran, if only there its sources are found.
+
+    An ELF may name any folder; one that is not above it may hold files of other people.
+    """
+    named = [Path(path) for path in image.lines.paths]
+    relative = [path for path in named if not path.is_absolute()]
+    if any(path.is_file() for path in relative):
+        return None
+    above = kernel.resolve().parents[:-1]
+    for text in image.compiler_folders:
+        folder = Path(text)
+        if folder in above and any((folder / path).is_file() for path in relative):
+            return folder
+    return None
 
 
 def other_board(image: Image, platform: Platform, named: str | None) -> tuple[str, ...]:
@@ -121,6 +139,7 @@ def _lines(
     facts: str | None,
     entries: ChosenEntries,
     other: Sequence[str],
+    sources: Path | None,
 ) -> Iterator[str]:
     yield "# The inputs of 'wcet analyse', 'wcet baseline' and 'wcet check' without options."
     yield f"kernel = {_quoted(str(kernel))}"
@@ -150,7 +169,7 @@ def _lines(
         yield f"# facts = [{_quoted(f'{neighbouring.stem}-more.facts')}]"
     yield ""
     yield "# Where the compiler ran, if not here: paths of source files are relative to it."
-    yield '# sources = "."'
+    yield '# sources = "."' if sources is None else f"sources = {_quoted(str(sources))}"
     yield ""
     yield "# By how much a bound may grow beyond the baseline, in per cent."
     yield "# tolerance = 0"

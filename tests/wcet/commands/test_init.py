@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,35 @@ def test_handlers_and_memory_outside_of_the_platform(
         assert main(["baseline", "--quiet", "--output", "b.json"]) == 0
         bounds.append(int(capsys.readouterr().out.split()[1].replace(",", "")))
     assert bounds[1] < bounds[0]
+
+
+LOOPING = """
+volatile unsigned left;
+void irq_handler(void) { while (left) left--; }
+int main(void) { return 0; }
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+@pytest.mark.parametrize("below", [True, False])
+def test_sources_are_where_the_compiler_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, below: bool
+) -> None:
+    """Above the ELF only: it may name any folder."""
+    written = tmp_path / "source"
+    ran = written if below else tmp_path / "other"
+    (written / "out").mkdir(parents=True)
+    ran.mkdir(exist_ok=True)
+    (ran / "handler.c").write_text(LOOPING)
+    elf = written / "out/kernel.elf"
+    command = ["arm-none-eabi-gcc", "-mcpu=arm1136jf-s", "-O1", "-g", "-nostdlib"]
+    command += ["-Wl,-e,main,-Ttext=0xf0010000", "handler.c", "-o", str(elf)]
+    subprocess.run(command, cwd=ran, check=True)
+    monkeypatch.chdir(written / "out")
+    assert main(["init", "kernel.elf", "--quiet", *ENTRY]) == 0
+    text = Path("wcet.toml").read_text()
+    assert ('sources = ".."' in text.splitlines()) is below
+    assert ("loop handler.c:3~" in Path("kernel.facts").read_text()) is below
 
 
 def test_a_file_that_is_there_is_not_replaced(
