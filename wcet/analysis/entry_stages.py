@@ -75,7 +75,7 @@ from quoll.value_analysis.narrowed_addresses import NarrowedAddresses
 from quoll.value_analysis.status_words import check_status_words
 from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entries import platform_entry
-from wcet.analysis.interrupts import not_by_tests, serves_interrupts
+from wcet.analysis.interrupts import LATER, not_by_tests, serves_interrupts
 from wcet.analysis.refusals import refuse_unmodelled
 from wcet.analysis.run import AnalysisRun
 
@@ -211,6 +211,21 @@ class TimedSegment:
 
 def programmed(code: AnalysisTarget) -> Program:
     """The functions that the code reaches, as graphs, with their recursion depths."""
+    programs = code.run.programs
+    if programs is None:
+        return _extracted(code)
+    run = code.run
+    read = tuple(fact for fact in run.facts.facts if fact.stage not in LATER)
+    inputs = code.address, code.origin.enters, read, run.exits, run.image.identity
+    for known, program in programs:
+        if known == inputs:
+            return program
+    program = _extracted(code)
+    programs.append((inputs, program))
+    return program
+
+
+def _extracted(code: AnalysisTarget) -> Program:
     run = code.run
     with code.stage("extract"):
         program = extract(run.image, [code.address], run.facts, run.exits)

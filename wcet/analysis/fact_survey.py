@@ -131,6 +131,7 @@ class _Search:
     examined: str = ""  # the entry at which the survey is
     loops: LoopSurvey = field(default_factory=LoopSurvey)  # of its analysis
     doubtful: dict[str, list[UnboundedLoop]] = field(default_factory=dict)  # by entry, asked last
+    programs: list[tuple[object, Program]] = field(default_factory=list)  # as in ``AnalysisRun``
 
     def run(self) -> None:
         """Examine entries until nothing is missing in any.
@@ -260,7 +261,8 @@ class _Search:
     def _run(self) -> AnalysisRun:
         """A run under provisional facts for everything that was found missing."""
         self.file.write_text("".join(f"{provisional_facts(m)}\n" for _, m in self.found.values()))
-        return AnalysisRun.begin(self.kernel, self.options, self.stages, self.image)
+        run = AnalysisRun.begin(self.kernel, self.options, self.stages, self.image)
+        return replace(run, programs=self.programs)
 
 
 def _reached_code(run: AnalysisRun, address: int) -> Program:

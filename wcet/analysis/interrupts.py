@@ -20,7 +20,7 @@ from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.entries import platform_entry
 from wcet.platforms.platform_model import INTERRUPT, Platform
 
-__all__ = ["InterruptCode", "not_by_tests", "serves_interrupts"]
+__all__ = ["LATER", "InterruptCode", "not_by_tests", "serves_interrupts"]
 
 LATER = (FactStage.LOOP_BOUNDS, FactStage.INTEGER_PROGRAM)  # these facts extract no other code
 

@@ -27,6 +27,7 @@ from wcet.platforms.platform_model import Platform
 from wcet.platforms.processor import check_processor, check_profile
 
 if TYPE_CHECKING:
+    from quoll.cfg.cfg import Program
     from wcet.analysis.provisional_bounds import LoopSurvey
 
 __all__ = ["AnalysisRun"]
@@ -37,7 +38,8 @@ class AnalysisRun:
     """The inputs of a run.
 
     ``loops``: collects loops without a bound, which the stages then bound provisionally; None: they
-    raise an error about such loops.
+    raise an error about such loops. ``programs``: extracted before, each with its
+    inputs (``wcet.analysis.entry_stages.programmed``); None: nobody needs them again.
     """
 
     image: Image
@@ -51,6 +53,7 @@ class AnalysisRun:
     stages: StageLog
     store: PreparedStore
     loops: LoopSurvey | None = None
+    programs: list[tuple[object, Program]] | None = None
     interrupt_code: InterruptCode = field(default_factory=InterruptCode, compare=False)
 
     @staticmethod

@@ -8,15 +8,17 @@ from typing import NoReturn
 
 import pytest
 
+from quoll.cfg.cfg import Program
 from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER, SummarySettings
 from quoll.processes import processor_time
 from quoll.processes.time_limit import TimeIsUp
 from quoll.results.results_store import NOWHERE, ResultsStore
 from tests.testing.quoll.building import build
-from wcet.analysis import fact_survey
+from wcet.analysis import entry_stages, fact_survey
 from wcet.analysis.analysis import analyse, cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.entry_stages import AnalysisTarget
 from wcet.analysis.fact_survey import FactSurvey, provisional_facts, survey
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.run import AnalysisRun
@@ -117,12 +119,18 @@ def test_one_analysis_finds_the_loops_of_all_functions(
     behind: Path, monkeypatch: pytest.MonkeyPatch, settings: SummarySettings
 ) -> None:
     """Before, summaries with loops without a bound hid the loops behind them."""
-    analysed = list[str]()
+    analysed, extracted = list[str](), list[AnalysisTarget]()
 
     def counted(run: AnalysisRun, name: str, address: int) -> Prepared:
         analysed.append(name)
         return cached_or_prepared(run, name, address)
 
+    def extracting(code: AnalysisTarget) -> Program:
+        extracted.append(code)
+        return plainly(code)
+
+    plainly = entry_stages._extracted
+    monkeypatch.setattr(entry_stages, "_extracted", extracting)
     monkeypatch.setattr("wcet.analysis.fact_survey.cached_or_prepared", counted)
     options = AnalysisOptions(("main",), "kzm", summary_settings=settings)
     found = survey(behind, options, StageLog(verbose=False))
@@ -131,6 +139,7 @@ def test_one_analysis_finds_the_loops_of_all_functions(
     assert not found.unfinished
     assert not found.others
     assert analysed == ["main"]
+    assert len(extracted) == 1
 
 
 @pytest.mark.slow("several whole analyses")
