@@ -235,7 +235,8 @@ class _Unbounded:
         text = "not bounded" if first is None else words(first)
         if first is None or first.header != self.place:
             text = f"{self.place}: {text}"
-        return text + (f"; for {len(others)} more reasons in other contexts" if others else "")
+        more = f"; for {len(others)} more reason{'s' if len(others) > 1 else ''} in other contexts"
+        return text + (more if others else "")
 
     @property
     def text(self) -> str:
