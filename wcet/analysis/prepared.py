@@ -34,7 +34,7 @@ from quoll.results.cache_key import key_of
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.request_key import LEFT_OUT, matters, request_key, solutions_key
 from wcet.platforms.platform_model import Platform
-from wcet.result_classes.returned_words import ResultClass
+from wcet.result_classes.result_class import ResultClass
 
 __all__ = [
     "InfeasibleEdge",

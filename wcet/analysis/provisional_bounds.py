@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.evidence import assumed, not_tried
 from quoll.errors import MissingStatement, UnboundedLoop
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.fact import FactSource
@@ -76,6 +75,8 @@ def with_provisional_bounds(prepared: Prepared, error: UnboundedLoop) -> Prepare
 
 
 def _bounded(paths: PreparedPaths, error: UnboundedLoop) -> PreparedPaths:
+    from loopbounds.proof.evidence import assumed, not_tried  # cached entries need no stage
+
     graph, facts = paths.graph, {one.addr: once(one) for one in error.missing}
     failed = {bound.loop: bound for bound in paths.bounds if bound.bound is None}
     bounded = {bound.loop for bound in paths.bounds if bound.bound is not None}

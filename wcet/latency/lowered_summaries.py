@@ -26,7 +26,7 @@ from wcet.analysis.result import EntryResult
 from wcet.latency.arrivals import arrival_at, reached_arrivals, reached_without
 from wcet.latency.summarised_calls import numbers_in
 from wcet.result_classes.class_bounds import bounds_by_results
-from wcet.result_classes.returned_words import CalledResult, ResultClass
+from wcet.result_classes.result_class import CalledResult, ResultClass
 
 __all__ = [
     "begins_nowhere",

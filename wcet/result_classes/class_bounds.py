@@ -19,7 +19,7 @@ from pipeline.costs import Costs, ExcludedEdges, LimitedCall
 from quoll.errors import InfeasibleError
 from quoll.facts.applied import LimitedCycles
 from quoll.inlining.sharing import MOST_RANGES
-from wcet.result_classes.returned_words import CalledResult, ResultClass
+from wcet.result_classes.result_class import CalledResult, ResultClass
 
 __all__ = ["Solve", "bounds_by_results"]
 

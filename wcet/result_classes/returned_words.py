@@ -26,37 +26,13 @@ from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ANY, ValueSet, join, meet
 from quoll.value_analysis.value_results import ValueResults
+from wcet.result_classes.result_class import CalledResult, ResultClass
 
-__all__ = ["CalledResult", "ResultClass", "result_classes", "returned_words"]
+__all__ = ["result_classes", "returned_words"]
 
 RESULT = 0  # the register of a result
 PLACES = 128  # places of the word that are followed back; results of more definitions have no class
 CLASSES = 4  # of constants; each class costs one more solution of the function
-
-
-@dataclass(frozen=True, slots=True)
-class CalledResult:
-    """A result of the call that ``node`` makes along ``edge``, or at the end of the path (None).
-
-    ``level``: of ``FunctionReplacement.limited`` of ``function``; None if it has one bound.
-    """
-
-    node: int
-    edge: int | None
-    function: int
-    level: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultClass:
-    """The executions that return one of ``words``.
-
-    They take none of ``edges``, and no call has one of ``results``.
-    """
-
-    words: ValueSet
-    edges: frozenset[int]
-    results: frozenset[CalledResult]
 
 
 @dataclass(frozen=True, slots=True)
