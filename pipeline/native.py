@@ -341,7 +341,12 @@ def _compiled(machine: PipelineMachine) -> bool:
 
 
 def no_effect(trace: CompiledTrace, end: int) -> TimingError:
-    """The error for the result ``end`` of the library: the operation of a step is not modelled."""
+    """The error for the result ``end`` of the library: the operation of a step is not modelled.
+
+    Raises MemoryError if the library had none for the arrivals of lines.
+    """
+    if -1 - end == len(trace.executed):
+        raise MemoryError
     insn = trace.executed[-1 - end].insn
     return TimingError(
         "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"

@@ -7,11 +7,12 @@
  * 64-bit integers.  Times are cycles, lines are numbered as Geometry.line does.
  */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef int64_t num;
 
-enum { REGISTERS = 16, LIST = 18, WAYS = 512, FILLS = 64, BUFFER = 64, TABLE = 1 << 14 };
+enum { REGISTERS = 16, LIST = 18, WAYS = 512, FILLS = 64, BUFFER = 64, TABLE_BITS = 14 };
 enum { LOAD = 1, STORE, SWAP };                     /* Instruction.access */
 enum { EITHER, OLDER, ALONE };                      /* Instruction.pair */
 enum { PASSED = 1, TAKEN = 2, CACHED = 4, ACCESS = 8 }; /* Step.bits */
@@ -83,24 +84,59 @@ static int half(struct machine *m)
     return bits(m, 53) < (uint64_t)1 << 52;
 }
 
-/* --- arrival of lines: a table that is emptied in constant time ------------ */
+/* --- arrival of lines: tables that grow, and are emptied in constant time ------ */
 
-struct arrivals { num line[TABLE], at[TABLE], run[TABLE]; };
+struct arriving { num line, at, run; };
+struct arrivals { struct arriving *slots; num bits, used, run; };
 
 static struct arrivals code_lines, data_lines;
 static num this_run;
+static int out_of_memory;
 
+/* The slot of the line, or the free one for it: at least half of them are free. */
+static struct arriving *slot_of(const struct arrivals *t, num line)
+{
+    uint64_t i = (uint64_t)line * 0x9e3779b97f4a7c15u >> (64 - t->bits);
+    while (t->slots[i].run == this_run && t->slots[i].line != line)
+        i = (i + 1) & (((uint64_t)1 << t->bits) - 1);
+    return &t->slots[i];
+}
+
+static int grow(struct arrivals *t)
+{
+    struct arrivals old = *t;
+    num bits = old.slots ? old.bits + 1 : TABLE_BITS;
+    struct arriving *slots = calloc((size_t)1 << bits, sizeof *slots);
+    if (!slots)
+        return 0;
+    t->slots = slots;
+    t->bits = bits;
+    for (num i = 0; old.slots && i < (num)1 << old.bits; i++)
+        if (old.slots[i].run == this_run)
+            *slot_of(t, old.slots[i].line) = old.slots[i];
+    free(old.slots);
+    return 1;
+}
+
+/* The cycle at which the line arrives; valid until the next call for the same table. */
 static num *arrival(struct arrivals *t, num line)
 {
-    uint64_t i = (uint64_t)line * 0x9e3779b97f4a7c15u >> 50;
-    while (t->run[i] == this_run && t->line[i] != line)
-        i = (i + 1) % TABLE;
-    if (t->run[i] != this_run) {
-        t->run[i] = this_run;
-        t->line[i] = line;
-        t->at[i] = 0;
+    static num nowhere;
+    struct arriving *slot;
+    if (t->run != this_run) {
+        t->run = this_run;
+        t->used = 0;
     }
-    return &t->at[i];
+    if ((!t->slots || 2 * t->used >= (num)1 << t->bits) && !grow(t)) {
+        out_of_memory = 1;
+        return &nowhere;
+    }
+    slot = slot_of(t, line);
+    if (slot->run != this_run) {
+        *slot = (struct arriving){line, 0, this_run};
+        t->used++;
+    }
+    return &slot->at;
 }
 
 /* --- caches and memory ------------------------------------------------------ */
@@ -701,17 +737,21 @@ static num finished(const struct machine *m)
 
 /*
  * Executes the steps; the cycle in which everything is finished, or -1 - n where step n is an
- * operation that has no concrete effect.  issued, unless 0, receives the clock after each step.
+ * operation that has no concrete effect, and -1 - count without memory for the arrivals of lines.
+ * issued, unless 0, receives the clock after each step.
  */
 num simulate(struct machine *m, const struct instruction *instructions, const struct step *steps,
              num count, num first, num *issued)
 {
     this_run++;
+    out_of_memory = 0;
     start(m, first);
     for (num n = 0; n < count; n++) {
         const struct instruction *i = &instructions[steps[n].instruction];
         if (!(m->dual ? dual_step : single_step)(m, i, &steps[n]))
             return -1 - n;
+        if (out_of_memory)
+            return -1 - count;
         if (issued)
             issued[n] = m->clock;
         if (steps[n].target >= 0)

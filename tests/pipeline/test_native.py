@@ -111,6 +111,21 @@ def test_every_policy_replaces_the_same_lines_as_in_python(policy: ReplacementPo
         assert ends[0] == ends[1], f"seed {seed}"
 
 
+def test_a_path_may_load_any_number_of_lines() -> None:
+    """Before, the table of their arrivals was full after 16,384 lines, and the call did not end."""
+    (load,) = (at(insn, 0) for insn in pool("ldr r0, [r1]\n"))
+    core, geometry = load_core("arm1136", CoreProfile.NOMINAL), KZM.geometries[0]
+    lines = [DATA + geometry.line_bytes * n for n in range(20_000)]
+    steps = [ExecutedInsn(load, True, False, line) for line in (*lines, *lines[-100:])]
+    trace, ends = CompiledTrace.of(Instructions(core), steps), []
+    for run in (in_python, lambda m, t: (execute(m, t), t.issued.tolist())):
+        draws = SplitMix(1)
+        caches = [SimulatedCache(geometry, ReplacementPolicy.RANDOM, draws) for _ in range(2)]
+        chip = FetchAndCaches(caches[0], caches[1], 0, draws)
+        ends.append(run(PipelineMachine(core, MemoryBus(KZM.memory), chip), trace))
+    assert ends[0] == ends[1]
+
+
 def test_a_copied_state_shares_no_lines_of_its_second_level() -> None:
     """Before, it read the ways' last uses after the first state was gone: the process crashed."""
     latencies = MemoryLatencies(60, 26, 7, dirty_l1_victims=True, dirty_l2_victims=True)
