@@ -428,11 +428,11 @@ class KnownBounds:
 class GatedSsa:
     """The scopes of the whole graph and of its loops, made on demand.
 
-    ``effort``: the number of values that may be computed; after ``OutOfEffort`` the object is
-    unusable until a restart. ``by_itself``: track cells that may hold a stack address separately in
-    each context. Otherwise a taint holds for all contexts of a loop, which needs fewer restarts;
-    then ``spread`` tells that a taint was extended so. ``tainted``: cells that may hold a stack
-    address, as another object found; its slices need no restart to find them again.
+    ``limit`` and ``limited`` set the number of values that may be computed; after ``OutOfEffort``
+    the object is unusable until a restart. ``by_itself``: track cells that may hold a stack address
+    separately in each context. Otherwise a taint holds for all contexts of a loop, which needs
+    fewer restarts; then ``spread`` tells that a taint was extended so. ``tainted``: cells that may
+    hold a stack address, as another object found; its slices need no restart to find them again.
     ``first_failed``: the assumptions that failed before any cell was tainted. ``known``: the bounds
     with which the values are computed, the same object until they change.
     """
@@ -440,12 +440,11 @@ class GatedSsa:
     def __init__(
         self,
         code: GraphCode,
-        effort: float = math.inf,
         *,
         by_itself: bool = False,
         tainted: frozenset[HeaderCell] = frozenset(),
     ) -> None:
-        self.code, self._effort, self.by_itself = code, effort, by_itself
+        self.code, self._effort, self.by_itself = code, math.inf, by_itself
         self.spread = False
         self.first_failed: frozenset[HeaderCell] = frozenset()
         self.unbounded = UnboundedCounter()
@@ -453,12 +452,16 @@ class GatedSsa:
         self.restart(tainted)
 
     def within_effort(self, compute: Callable[[], Result], otherwise: Result) -> Result:
-        """The result of ``compute``, or ``otherwise`` where it takes more effort than is left."""
+        """The result of ``compute``, or ``otherwise`` where it takes more effort than is left.
+
+        Then all values are dropped, as some are unfinished.
+        """
         if self._effort < 0:
             return otherwise
         try:
             return compute()
         except OutOfEffort:
+            self.restart(self.taint.tainted)
             return otherwise
 
     def limit(self, effort: float) -> None:

@@ -110,16 +110,14 @@ def slice_loops(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
     the failed cells tainted until all assumptions hold. Loops with failed assumptions are sliced
     first, as they may need more.
 
-    Raises OutOfEffort where the effort of ``ssa`` ends; values that depend on a failed assumption
-    are dropped then, too.
+    Raises OutOfEffort where the effort of ``ssa`` ends; all values are dropped then, as some are
+    unfinished, or depend on an assumption that is not verified.
     """
     ssa.renew()
-    tainted = ssa.taint.tainted
     try:
         return _sliced(ssa, loops)
     except OutOfEffort:
-        if ssa.taint.tainted != tainted:
-            ssa.restart(ssa.taint.tainted)
+        ssa.restart(ssa.taint.tainted)
         raise
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.cell import Cell
-from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
+from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort, SsaScope
 from loopbounds.slicing.memo import MemoTable, UnboundedCounter
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
@@ -110,3 +111,28 @@ def test_each_round_finds_what_it_would_find_from_the_start(
     assert len(rounds) > 2
     assert looked["round"] < 0.8 * looked["anew"]
     assert sum(b.bound is not None for b in bounds) > len(bounds) / 2
+
+
+@pytest.mark.slow("slices every loop of a program several times")
+@pytest.mark.parametrize("level", ["-O0", "-O1"])
+def test_values_that_were_cut_off_are_found_again(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the effort ends, the models are the ones that no effort limits."""
+    ended = 0
+
+    def interrupted(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
+        nonlocal ended
+        for effort in (1, 5, 20, 60, 150, 400):
+            with ssa.limited(effort), suppress(OutOfEffort):
+                ended += 1
+                slice_loops(ssa, loops)
+                ended -= 1
+        slices = slice_loops(ssa, loops)
+        anew = slice_loops(GatedSsa(ssa.code, by_itself=ssa.by_itself), loops)
+        assert {i: s.model for i, s in slices.items()} == {i: s.model for i, s in anew.items()}
+        return slices
+
+    monkeypatch.setattr("loopbounds.proof.rounds.slice_loops", interrupted)
+    load(build(NESTS, optimise=level)).bounds(options=BoundOptions(Budget(seconds=1), workers=0))
+    assert ended > 20
